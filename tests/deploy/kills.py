@@ -15,6 +15,7 @@ is tested in the simulation.
 """
 
 import argparse
+import atexit
 import pathlib
 import random
 import signal
@@ -46,7 +47,9 @@ class Server:
         command = [binary, "serve", "--no-http", "--workers", "2", "--memory", "128MB", "--listen", "127.0.0.1:0",
                    "--data", (data or folder) / "t.dovetail"]
         started = time.monotonic()
-        self.process = subprocess.Popen(command, stderr=self.log)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
+        # Whatever becomes of the test: who waits for its end would wait for the server's, too.
+        atexit.register(self.process.kill)
         while True:
             self.log.seek(begin)
             text = self.log.read()

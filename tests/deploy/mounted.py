@@ -54,6 +54,7 @@ class FileSystem:
             if subprocess.run(["umount", self.root], capture_output=True).returncode == 0:
                 return
             time.sleep(0.05)
+        subprocess.run(["umount", "-l", self.root], capture_output=True)
         sys.exit(f"FAILED   {self.root} is still in use")
 
 

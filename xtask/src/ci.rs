@@ -60,7 +60,6 @@ const STEPS: &[(&str, Work)] = &[
         "tests and simulation",
         Work::Tests(&["test", "--workspace", "--no-fail-fast", "--", "--skip", SQL_FILES_PREFIX]),
     ),
-    ("model checker", Work::Tests(&["test", "--manifest-path=model/Cargo.toml"])),
     // The workspace's tests have no feature on that is off by default.
     (
         "the public trait of object stores",
@@ -73,8 +72,6 @@ const STEPS: &[(&str, Work)] = &[
     ("cases of isolation", Work::Script("python3", &["tests/isolation.py"])),
     ("attacks", Work::Script("python3", &["tests/deploy/attacks.py"])),
     ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),
-    ("power cuts", Work::Script("python3", &["tests/deploy/power_cuts.py", "--cuts", "4"])),
-    ("small disks", Work::Script("python3", &["tests/deploy/filled.py", "--rounds", "2"])),
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
     ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),

@@ -88,9 +88,6 @@ async fn meant(
         _ => execution.meant(&found, values),
     };
     let Ok(meant) = meant else { return Ok(None) };
-    if meant.num_rows() == 0 && execution.is_planned_without_rows() {
-        return Ok(None);
-    }
     Rows::found(entry, &meant).map(Some)
 }
 

@@ -78,6 +78,9 @@ const TEXTS: &[&str] = &[
     "update item set small = 1 / 0 where id = 54321",
     "update item set small = 1 / 0 where id = 8",
     "update item set small = 32767 + 1 where id = 54321",
+    "update item set big = case when big > 1000000 then 2147483647 + 1 else big end where id = 16",
+    "update item set small = case when small > 900 then 1 / 0 else 1 end where id = 16",
+    "update item set small = small + 1 where id = 16 and (small < 1000 or big > 2147483647 + 1)",
     "update item set small = case when small >= 5 + 10 then small - 5 else small - 5 + 91 end where id = 16 \
      returning small",
     "update item set small = small + 1 where id = 16 and big > 2147483647 + 1",
@@ -176,6 +179,7 @@ const TEMPLATES: &[(&str, &[u32], &[&[&str]])] = &[
             &["1", "54321"],
             &["null", "3"],
             &["-2147483647", "3"],
+            &["2147483647", "16"],
         ],
     ),
     (

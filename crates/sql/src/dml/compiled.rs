@@ -16,7 +16,7 @@ mod key;
 mod rules;
 mod values;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use datafusion_sql::sqlparser::ast::SelectItem;
 use types::SqlResult;
 use types::zone::{self, Zone};
 
-use super::expressions::{Returning, returning_items};
+use super::expressions::{Returning, compiled, returning_items};
 use super::{Conflict, RowExprs};
 use crate::catalog::{Catalog, TableDef};
 use crate::expr::Expr;
@@ -34,7 +34,7 @@ use admitted::Scope;
 use draft::{Draft, inputs};
 use inserted::Inserted;
 use key::Key;
-use values::Values;
+use values::{Values, placed};
 
 pub(crate) use admitted::speaks_of_now;
 pub use execution::Execution;
@@ -53,8 +53,8 @@ pub struct Compiled {
     rules: RowRules,
     returning: Option<RowExprs>,
     work: Work,
-    /// Whether something constant is computed for each row, which planning would compute without one.
-    computes_constants: bool,
+    /// What is computed of the values alone, which planning computes whether a row asks for it or not.
+    constants: Vec<Expr>,
 }
 
 /// What is done with the rows.
@@ -93,9 +93,12 @@ impl Compiled {
         let statement = template.unbound()?;
         let Some((name, alias, returning)) = parts(&statement) else { return Ok(None) };
         let Some(table) = catalog.table(name) else { return Ok(None) };
-        let constants = Cell::new(false);
+        let constants = RefCell::default();
         let draft = Draft { table: &table, alias, catalog, values, constants: &constants };
         let Some((work, values)) = draft.work(&statement)? else { return Ok(None) };
+        let constant = |expr| compiled(placed(expr), &values.schema()?, catalog);
+        let constants =
+            constants.take().into_iter().map(constant).collect::<SqlResult<Vec<_>>>()?;
         let Some(rules) = rules::stable(&table, catalog)? else { return Ok(None) };
         let names = [alias];
         let scope = Scope::of_row(&table, &names);
@@ -119,7 +122,7 @@ impl Compiled {
             rules,
             returning,
             work,
-            computes_constants: constants.get(),
+            constants,
         }))
     }
 

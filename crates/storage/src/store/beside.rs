@@ -54,6 +54,18 @@ impl Store {
     }
 }
 
+/// Why nothing is written any more when a checkpoint's task does not come to its end.
+const CUT_OFF: &str = "a checkpoint was cut off";
+
+/// A checkpoint behind its point: if its task is gone before its end, log and header do not agree any more.
+struct Unended(Option<Arc<StoreInner>>);
+
+impl Drop for Unended {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|store| store.pool.give_up(CUT_OFF));
+    }
+}
+
 impl StoreInner {
     /// Chooses the point of a checkpoint, in a task of its own, which makes `changes` durable; the rest follows
     /// in another one.
@@ -81,7 +93,10 @@ impl StoreInner {
             store.checkpoint_alone(turn, &replaced).await.map(|()| Underway(None))
         })
         .await
-        .unwrap_or(Err(StorageError::Stopped))
+        .unwrap_or_else(|_| {
+            self.pool.give_up(CUT_OFF);
+            Err(StorageError::Stopped)
+        })
     }
 
     /// The log goes on at `place`, the spare run, which has been taken: who writes goes on with it before the
@@ -116,8 +131,10 @@ impl StoreInner {
     ) -> Underway {
         Underway(passed.map(|(header, passed)| {
             runtime::spawn(async move {
+                let mut unended = Unended(Some(Arc::clone(&self)));
                 self.commit(&header).await?;
                 self.begin_settling(turn, header, passed);
+                unended.0 = None;
                 Ok(())
             })
         }))
@@ -144,6 +161,11 @@ impl StoreInner {
         let is_there = self.space().next_log().is_some_and(|run| run.pages >= wanted);
         if self.archive.is_some() || is_there {
             return Ok(());
+        }
+        // What others were promised is there still when the run is taken.
+        match self.allocator.grow(self.pages_with_checkpoint(wanted)).await {
+            Err(error) if error.is_disk_full() => return Ok(()),
+            grown => grown?,
         }
         let run = match self.allocator.take(wanted).await {
             Err(error) if error.is_disk_full() => return Ok(()),

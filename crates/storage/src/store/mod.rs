@@ -491,7 +491,7 @@ impl StoreInner {
     }
 
     /// Pages that the file has then.
-    fn pages_with_checkpoint(&self, pages: u32) -> u32 {
+    pub(super) fn pages_with_checkpoint(&self, pages: u32) -> u32 {
         let trees = self.trees().len() + 1;
         let space = self.space();
         // Each page that is taken or freed meanwhile may cut an extent in two.

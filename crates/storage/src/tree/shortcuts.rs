@@ -188,9 +188,11 @@ impl Table {
             return;
         }
         let last = &self.leaves[(place - 1) / LINE_HEADS].heads.0[(place - 1) % LINE_HEADS];
-        if last.load(Ordering::Relaxed) < head && head < u64::MAX {
+        let is_last = last.load(Ordering::Relaxed) < head && head < u64::MAX;
+        let order = Ordering::Relaxed;
+        // A table that begins to be written anew in this moment has no places to add to.
+        if is_last && self.used.compare_exchange(place, place + 1, order, order).is_ok() {
             self.set(place, head, pid);
-            self.used.store(place + 1, Ordering::Relaxed);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The expressions that are the same on both roads, whatever the moment, the session and the catalog.
 //!
-//! Planning computes what is constant even where no row is found; so it is noted where something is, and
-//! the planned road is taken when no row is there.
+//! Planning computes what is constant even where no row asks for it: in a branch that is not taken, or without
+//! any row. So it is noted, and computed at each execution; where that fails the planned road is taken.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use datafusion_sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, DataType, ExactNumberInfo, FunctionArg, FunctionArgExpr,
@@ -32,8 +32,8 @@ pub(super) struct Scope<'a> {
     pub(super) names: &'a [&'a str],
     /// Parameters, where there may be some.
     pub(super) values: Option<&'a Values>,
-    /// Where it is noted that something constant is computed, unless that is all the same.
-    pub(super) constants: Option<&'a Cell<bool>>,
+    /// Where it is noted what is computed of no column, unless that is all the same.
+    pub(super) constants: Option<&'a RefCell<Vec<ast::Expr>>>,
 }
 
 impl<'a> Scope<'a> {
@@ -96,29 +96,34 @@ impl Look<'_> {
         if number(expr).is_some() {
             return Some(false);
         }
+        let whole = expr;
         match expr {
             E::Identifier(_) | E::CompoundIdentifier(_) => self.scope.column(expr).map(|_| true),
             E::Value(value) => self.value(expr, &value.value).then_some(false),
             E::Nested(inner) => self.at(inner),
             E::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Not, expr } => {
-                self.computed([&**expr])
+                self.computed(whole, [&**expr])
             }
-            E::BinaryOp { left, op, right } if is_plain(op) => self.computed([&**left, right]),
+            E::BinaryOp { left, op, right } if is_plain(op) => {
+                self.computed(whole, [&**left, right])
+            }
             E::IsNull(inner)
             | E::IsNotNull(inner)
             | E::IsTrue(inner)
             | E::IsNotTrue(inner)
             | E::IsFalse(inner)
-            | E::IsNotFalse(inner) => self.computed([&**inner]),
+            | E::IsNotFalse(inner) => self.computed(whole, [&**inner]),
             E::IsDistinctFrom(left, right) | E::IsNotDistinctFrom(left, right) => {
-                self.computed([&**left, right])
+                self.computed(whole, [&**left, right])
             }
-            E::Between { expr, low, high, .. } => self.computed([&**expr, low, high]),
-            E::InList { expr, list, .. } => self.computed(std::iter::once(&**expr).chain(list)),
+            E::Between { expr, low, high, .. } => self.computed(whole, [&**expr, low, high]),
+            E::InList { expr, list, .. } => {
+                self.computed(whole, std::iter::once(&**expr).chain(list))
+            }
             E::Case { operand, conditions, else_result, .. } => {
                 let branches = conditions.iter().flat_map(|when| [&when.condition, &when.result]);
                 let ends = operand.iter().chain(else_result).map(|expr| &**expr);
-                self.computed(branches.chain(ends))
+                self.computed(whole, branches.chain(ends))
             }
             E::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon,
@@ -126,30 +131,34 @@ impl Look<'_> {
                 data_type,
                 array: false,
                 format: None,
-            } => self.cast(expr, data_type),
+            } => self.cast(whole, expr, data_type),
             E::Substring { expr, substring_from, substring_for, .. } => {
                 let bounds = substring_from.iter().chain(substring_for).map(|expr| &**expr);
-                self.computed(std::iter::once(&**expr).chain(bounds))
+                self.computed(whole, std::iter::once(&**expr).chain(bounds))
             }
             E::Function(_) if is_now(expr) => self.scope.values.map(|_| false),
-            E::Function(function) => self.computed(arguments(function)?),
+            E::Function(function) => self.computed(whole, arguments(function)?),
             _ => None,
         }
     }
 
-    fn computed<'e>(&self, parts: impl IntoIterator<Item = &'e ast::Expr>) -> Option<bool> {
+    fn computed<'e>(
+        &self,
+        whole: &ast::Expr,
+        parts: impl IntoIterator<Item = &'e ast::Expr>,
+    ) -> Option<bool> {
         let mut has_column = false;
         for part in parts {
             has_column |= self.at(part)?;
         }
-        self.note(has_column);
+        self.note(whole, has_column);
         Some(has_column)
     }
 
-    /// Something is computed, of a column or not.
-    fn note(&self, has_column: bool) {
+    /// An expression is computed, of a column or not.
+    fn note(&self, expr: &ast::Expr, has_column: bool) {
         if let Some(constants) = self.scope.constants.filter(|_| !has_column) {
-            constants.set(true);
+            constants.borrow_mut().push(expr.clone());
         }
     }
 
@@ -166,7 +175,7 @@ impl Look<'_> {
     }
 
     /// A cast of which the value and its type say everything.
-    fn cast(&self, inner: &ast::Expr, to: &DataType) -> Option<bool> {
+    fn cast(&self, whole: &ast::Expr, inner: &ast::Expr, to: &DataType) -> Option<bool> {
         let has_column = self.at(inner)?;
         let given = match placeholder(inner) {
             Some(number) => self.scope.values?.type_of(number),
@@ -184,7 +193,7 @@ impl Look<'_> {
             _ => {
                 let to = cast_type(to)?;
                 if given != Some(to) {
-                    self.note(has_column);
+                    self.note(whole, has_column);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A statement while it is compiled.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -33,8 +33,8 @@ pub(super) struct Draft<'a> {
     pub(super) alias: &'a str,
     pub(super) catalog: &'a dyn Catalog,
     pub(super) values: Values,
-    /// Whether something constant is computed.
-    pub(super) constants: &'a Cell<bool>,
+    /// What is computed of no column.
+    pub(super) constants: &'a RefCell<Vec<ast::Expr>>,
 }
 
 /// What is done, and the values with the types that their places gave them; `None` where the statement has

@@ -105,12 +105,6 @@ impl Execution {
         Ok(meant)
     }
 
-    /// Whether only planning says what is wrong with the statement when it is about no row: it computes
-    /// what is constant.
-    pub fn is_planned_without_rows(&self) -> bool {
-        self.compiled.computes_constants
-    }
-
     /// The rows as they become, but for generated columns. Both are as in [`Execution::meant`].
     ///
     /// # Errors
@@ -141,9 +135,11 @@ impl Execution {
     /// The values as columns of one row.
     ///
     /// # Errors
-    /// 22P02 and 22003 for what is no value of its type.
+    /// 22P02 and 22003 for what is no value of its type; what computing with the values alone says.
     pub fn values(&self, catalog: &dyn Catalog) -> SqlResult<RecordBatch> {
-        self.compiled.values.row(&self.values, catalog.now_us())
+        let row = self.compiled.values.row(&self.values, catalog.now_us())?;
+        self.compiled.constants.iter().try_for_each(|expr| expr.evaluate(&row).map(drop))?;
+        Ok(row)
     }
 
     /// Rows of the table with the values beside each.

@@ -61,6 +61,7 @@ impl Job {
         let begin = |tree: &Tree| {
             let shortcuts = &tree.shared.shortcuts;
             let table = shortcuts.room(leaves.len(), &tree.store.pool.shortcuts)?;
+            table.used.store(0, Ordering::Relaxed);
             table.places.store(places.pack(), Ordering::Relaxed);
             Some(table.leaf_count_max())
         };
