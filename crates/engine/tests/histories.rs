@@ -6,7 +6,7 @@ use engine::Isolation;
 use engine::simulation::history::{History, Survivors, cut, record};
 
 /// Histories of each level when the environment says nothing.
-const SEED_COUNT: u64 = 6;
+const SEED_COUNT: u64 = 8;
 
 /// Transactions of each client.
 const TRANSACTIONS: usize = 40;
@@ -85,8 +85,7 @@ fn a_power_cut_leaves_a_beginning_with_all_that_was_durable() {
     }
     println!("{total:?}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    // Some have lost what did not wait, or nothing was shown. The power fails between the point of a checkpoint and
-    // its header in one history of thirty.
-    let are_few = seeds().count() < 50;
-    assert!(total.kept > 0 && total.lost > 0 && (are_few || total.behind > 0), "{total:?}");
+    // Some have lost what did not wait, and some have the power fail between the point of a checkpoint and its
+    // header, or nothing was shown.
+    assert!(total.kept > 0 && total.lost > 0 && total.behind > 0, "{total:?}");
 }

@@ -314,3 +314,17 @@ fn the_turn_is_taken_before_what_others_wait_for() {
         copy.verify().await.unwrap();
     });
 }
+
+#[test]
+fn a_survey_waits_for_a_header_and_for_no_turn() {
+    simulated(&Disk::new(7), || async {
+        let store = with_two_runs().await;
+        // A backup has it as long as it copies.
+        let turn = store.checkpoint_turn().await;
+        store.verify().await.unwrap();
+        let changes = change(&store, &[("c", Some(&[7; 3]))]).await.unwrap();
+        let underway = store.begin_checkpoint(turn, Redo::default(), changes).await.unwrap();
+        store.verify().await.unwrap();
+        underway.ended().await.unwrap();
+    });
+}

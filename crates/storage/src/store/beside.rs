@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use runtime::sync::SemaphorePermit;
+
 use super::checkpoint::{Passed, Way};
 use super::{CheckpointTurn, Store, StoreInner, Underway};
 use crate::error::{Result, StorageError};
@@ -83,8 +85,9 @@ impl StoreInner {
             }
             let first = First { replaced: &replaced, changes: &changes };
             if let Some(place) = store.place_to_go_on(first) {
+                let headless = store.headless.acquire().await;
                 match store.checkpoint_beside(place, first).await {
-                    Ok(passed) => return Ok(store.complete(turn, passed)),
+                    Ok(passed) => return Ok(store.complete(turn, headless, passed)),
                     // There may be some for a checkpoint without the run that was kept for it.
                     Err(error) if error.is_disk_full() => {}
                     Err(error) => return Err(error),
@@ -127,6 +130,7 @@ impl StoreInner {
     fn complete(
         self: Arc<Self>,
         turn: CheckpointTurn,
+        headless: SemaphorePermit,
         passed: Option<(Header, Passed)>,
     ) -> Underway {
         Underway(passed.map(|(header, passed)| {
@@ -134,6 +138,7 @@ impl StoreInner {
                 let mut unended = Unended(Some(Arc::clone(&self)));
                 self.commit(&header).await?;
                 self.begin_settling(turn, header, passed);
+                drop(headless);
                 unended.0 = None;
                 Ok(())
             })

@@ -61,8 +61,9 @@ impl Store {
     /// `Io` and the like: what is no damage.
     pub async fn survey(&self, done: &AtomicU64) -> Result<VerifyReport> {
         let io = IoCounters::default();
-        // Between its point and its header a checkpoint's pages are of none that is known.
-        let _turn = self.checkpoint_turn().await;
+        // Not the turn of checkpoints: a backup has that as long as it copies, and who surveys may keep writers
+        // waiting.
+        let _with_header = self.inner.headless.acquire().await;
         let _no_writers = self.inner.writers.alone().await;
         self.drop_cache().await;
         let page_count = self.inner.space().page_count();
