@@ -176,7 +176,7 @@ class Run:
         message = f"{verdict.kind}: {shape(verdict.said)[:36]}" if verdict.kind == "error" else verdict.kind
         message = "volatile" if hasattr(case.tree, "is_fixed") else message
         self.cut[message] += 1
-        most = {"error": 2, "parameters": 8, "types": 8}.get(verdict.kind, self.most_shrunk)
+        most = {"error": 2, "parameters": 8, "types": 8, "rows counted early": 6}.get(verdict.kind, self.most_shrunk)
         return self.cut[message] <= (1 if message == "volatile" else most)
 
 

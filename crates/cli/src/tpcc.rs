@@ -41,6 +41,9 @@ pub struct TpccArgs {
     /// Measure one terminal with blocking calls on threads, too
     #[arg(long)]
     blocking: bool,
+    /// Measure terminals whose look-ups do not give way where they would miss the caches, too
+    #[arg(long)]
+    apart: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -88,6 +91,7 @@ pub fn run(args: &TpccArgs) -> SqlResult<ExitCode> {
         slice: Duration::from_millis(args.slice_ms),
         rounds: args.scratch.runs,
         blocking: args.blocking,
+        apart: args.apart,
     };
     args.scratch.in_folder(|folder, _, emit| tpcc::run(folder, &options, emit))
 }

@@ -296,8 +296,8 @@ impl Database {
         self.store().drop_cache().await;
     }
 
-    /// Whether batches of keys, of look-up joins and the like, overlap what they wait for; they do from the
-    /// start. Benchmarks turn it off to compare.
+    /// Whether searches overlap what they wait for: those of a batch of keys, of look-up joins and the like, and
+    /// those of the clients of a worker. They do from the start. Benchmarks turn it off to compare.
     pub fn set_interleaved(&self, on: bool) {
         self.store().set_interleaved(on);
     }

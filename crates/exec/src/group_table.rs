@@ -14,23 +14,34 @@ const PLACES_MIN: usize = 64;
 /// The group of a key that is not known yet.
 pub(crate) const MISSING: usize = usize::MAX;
 
+/// Places whose groups move when a group is added to a table that has grown: four times as many would be
+/// looked at before it grows again.
+const MOVED_AT_ONCE: usize = 8;
+
 /// Groups by the hash of their keys. At most half of the places are taken.
+#[derive(Default)]
 pub(crate) struct GroupTable {
     /// The upper half of a hash, then the number of its group + 1; 0 is a free place. A power of two.
     places: Vec<u64>,
     count: usize,
+    /// The places before the table has grown, until all groups are in `places`: of millions at once, others
+    /// would wait for long. It is read only, and has all groups that were known by then.
+    old: Vec<u64>,
+    /// Places of `old` whose groups are in `places`.
+    moved: usize,
     /// The groups whose keys are to be compared + 1; 0 is none.
     guesses: Vec<u32>,
 }
 
 impl GroupTable {
     pub(crate) fn new() -> GroupTable {
-        GroupTable { places: vec![0; PLACES_MIN], count: 0, guesses: vec![] }
+        GroupTable { places: vec![0; PLACES_MIN], ..GroupTable::default() }
     }
 
     /// Bytes of the table.
     pub(crate) fn bytes(&self) -> usize {
-        (self.places.capacity() * size_of::<u64>()) + self.guesses.capacity() * size_of::<u32>()
+        let places = self.places.capacity() + self.old.capacity();
+        places * size_of::<u64>() + self.guesses.capacity() * size_of::<u32>()
     }
 
     /// Appends the group of each key of `range`, or [`MISSING`]: then it may be in the table
@@ -72,25 +83,22 @@ impl GroupTable {
 
     /// The group of a key.
     pub(crate) fn find(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> Option<usize> {
-        let mask = self.places.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let place = self.places[at];
-            if place == 0 {
-                return None;
-            }
-            let group = (place as u32 as usize).wrapping_sub(1);
-            if place >> 32 == hash >> 32 && is_same(group) {
-                return Some(group);
-            }
-            at = (at + 1) & mask;
-        }
+        found_in(&self.places, hash, &is_same).or_else(|| match self.old.is_empty() {
+            true => None,
+            false => found_in(&self.old, hash, &is_same),
+        })
     }
 
     /// Adds a group that is not in the table; `hashes` are those of all groups before it.
     pub(crate) fn insert(&mut self, hash: u64, group: usize, hashes: &[u64]) {
         if (self.count + 1) * 2 > self.places.len() {
-            self.grow(hashes);
+            debug_assert!(self.old.is_empty(), "a table grows when all groups have moved");
+            let larger = vec![0; self.places.len() * 2];
+            self.old = std::mem::replace(&mut self.places, larger);
+            self.moved = 0;
+        }
+        if !self.old.is_empty() {
+            self.move_some(hashes);
         }
         self.put(hash, group);
         self.count += 1;
@@ -105,12 +113,36 @@ impl GroupTable {
         self.places[at] = hash >> 32 << 32 | (group as u64 + 1);
     }
 
-    fn grow(&mut self, hashes: &[u64]) {
-        let taken: Vec<u32> = self.places.iter().filter(|p| **p != 0).map(|p| *p as u32).collect();
-        self.places = vec![0; self.places.len() * 2];
-        for group in taken {
-            let group = group as usize - 1;
-            self.put(hashes[group], group);
+    fn move_some(&mut self, hashes: &[u64]) {
+        let end = (self.moved + MOVED_AT_ONCE).min(self.old.len());
+        for at in self.moved..end {
+            let group = (self.old[at] as u32 as usize).checked_sub(1);
+            if let Some(group) = group {
+                self.put(hashes[group], group);
+            }
+        }
+        self.moved = end;
+        if end == self.old.len() {
+            self.old = vec![];
         }
     }
 }
+
+fn found_in(places: &[u64], hash: u64, is_same: impl Fn(usize) -> bool) -> Option<usize> {
+    let mask = places.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        let place = places[at];
+        if place == 0 {
+            return None;
+        }
+        let group = (place as u32 as usize).wrapping_sub(1);
+        if place >> 32 == hash >> 32 && is_same(group) {
+            return Some(group);
+        }
+        at = (at + 1) & mask;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ use stdx::HashMap;
 mod average;
 mod coalesce;
 mod column_types;
+mod concat;
 mod exact_sum;
 mod functions;
 mod mode;
@@ -30,7 +31,7 @@ pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
 pub(crate) use functions::{SERIES, after, operator_pattern};
 pub(crate) use sets_mark::{SETS_MARK, marked_sets, sets_mark};
-pub(crate) use single_row::{Counted, SingleRow, at_most_one, is_key};
+pub(crate) use single_row::{Counted, SingleRow, at_most_one, exactly_one, is_key};
 pub(crate) use syntax::ANY_NUMERIC;
 pub(crate) use typing::{Typing, inferred, typed};
 pub(crate) use unknown_function::unknown_function;
@@ -69,6 +70,7 @@ impl Library {
             register(registry.register_udf(function));
         }
         register(registry.register_udf(Arc::new(ScalarUDF::from(coalesce::Coalesce::default()))));
+        register(registry.register_udf(Arc::new(ScalarUDF::from(concat::Concat::default()))));
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
             register(registry.register_udaf(function));
         }

@@ -30,6 +30,7 @@ mod constants;
 mod dependencies;
 mod distinct_on;
 mod duplicates;
+mod existence;
 mod grouping_sets;
 mod guarded_rules;
 mod join_graph;
@@ -37,6 +38,7 @@ mod join_order;
 mod laterals;
 mod leftovers;
 mod no_columns;
+mod ordered_arguments;
 mod outer_aggregates;
 mod rules;
 mod separate;
@@ -218,9 +220,11 @@ pub(crate) fn bound(
 
 /// The plan with the types of everything in it.
 fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
-    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 8] = [
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 10] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),
+        Arc::new(existence::Existence),
+        Arc::new(ordered_arguments::OrderedArguments),
         Arc::new(SingleRow),
         Arc::new(Typing),
         Arc::new(ExactSum),

@@ -97,6 +97,16 @@ fn loads_survive_reopening_and_are_found_by_every_search() {
                 let expected = number.is_multiple_of(2).then(|| value(number / 2));
                 assert_eq!(found, expected, "{depth:?} {number}");
             }
+            // In a ring, first without the pages and then with them.
+            for _ in 0..2 {
+                let mut found = vec![None; keys.len()];
+                let mut visit = |at: usize, v: &[u8]| found[at] = Some(v.to_vec());
+                tree.get_by_state_machines(&keys, 16, &io, &mut visit).await.unwrap();
+                for (n, found) in found.into_iter().enumerate() {
+                    let number = (n as u64 * 7919) % (2 * COUNT);
+                    assert_eq!(found, number.is_multiple_of(2).then(|| value(number / 2)));
+                }
+            }
             let ranges: Vec<_> = (0..300).map(|n| (key(n * 211), key(n * 211 + n))).collect();
             let mut counts = vec![0; ranges.len()];
             let mut visit = |at: usize, k: &[u8], _: &[u8]| {

@@ -75,7 +75,10 @@ pub(super) fn run(
     side: Side,
     seed: u64,
 ) -> SqlResult<Outcome> {
-    let terminals = if let Side::Terminals(count) = side { count } else { 1 };
+    let terminals = match side {
+        Side::Terminals(count) | Side::Apart(count) => count,
+        Side::Blocking => 1,
+    };
     let (slice, scale) = (options.slice, options.scale);
     let begin = format!("begin isolation level {}", options.isolation.name());
     let (own, ring) = (db.clone(), format!("{}, {}", db.rings()[0].kind, db.file_backend()));

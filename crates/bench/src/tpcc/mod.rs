@@ -130,6 +130,8 @@ pub struct Options {
     pub rounds: usize,
     /// Whether blocking calls on threads are measured, too.
     pub blocking: bool,
+    /// Whether terminals whose look-ups do not give way are measured, too.
+    pub apart: bool,
 }
 
 /// A side of the comparison.
@@ -137,6 +139,8 @@ pub struct Options {
 enum Side {
     /// So many terminals on one worker and its ring.
     Terminals(usize),
+    /// The same, but no look-up gives way where it would miss the caches.
+    Apart(usize),
     /// One terminal, and threads that block for it.
     Blocking,
 }
@@ -146,6 +150,7 @@ impl fmt::Display for Side {
         match self {
             Side::Terminals(1) => f.write_str("sequential"),
             Side::Terminals(count) => write!(f, "terminals{count}"),
+            Side::Apart(count) => write!(f, "apart{count}"),
             Side::Blocking => f.write_str("blocking"),
         }
     }
@@ -199,9 +204,11 @@ fn measure(
     mix: Mix,
     emit: &mut dyn FnMut(Figure),
 ) -> SqlResult<()> {
-    let many = options.terminals.iter().filter(|count| **count > 1);
+    let many = options.terminals.iter().copied().filter(|count| *count > 1);
+    let apart = many.clone().filter(|_| options.apart).map(Side::Apart);
     let sides: Vec<Side> = std::iter::once(Side::Terminals(1))
-        .chain(many.map(|count| Side::Terminals(*count)))
+        .chain(many.map(Side::Terminals))
+        .chain(apart)
         .chain(options.blocking.then_some(Side::Blocking))
         .collect();
     let mut outcomes: Vec<Vec<Outcome>> = vec![vec![]; sides.len()];
@@ -210,6 +217,7 @@ fn measure(
             let index = (turn + round) % sides.len();
             let side = sides[index];
             let db = Database::open(path, database_options(options, side, 1))?;
+            db.set_interleaved(!matches!(side, Side::Apart(_)));
             outcomes[index].push(drive::run(&db, options, mix, side, round as u64)?);
             check::check(&db, options.scale)?;
             db.close()?;

@@ -16,6 +16,9 @@ use super::keys::{Distribution, KEY_LEN_MAX, KeyForm};
 use super::mix::{Mix, number};
 use super::table::Table;
 
+/// Look-ups of a ring of state machines.
+const BATCH_ROWS: usize = 4096;
+
 /// One transaction of so many is timed: a look at the clock costs as much as a step of a search.
 const TIMED_OF: usize = 8;
 
@@ -31,6 +34,8 @@ pub(super) enum Side {
     Flat(usize),
     /// Look-ups in batches of so many, which a loop without coroutines prefetches for.
     ByHand(usize),
+    /// So many state machines in a ring, without coroutines.
+    Amac(usize),
 }
 
 impl fmt::Display for Side {
@@ -40,6 +45,7 @@ impl fmt::Display for Side {
             Side::Window(size) => write!(f, "window{size}"),
             Side::Flat(size) => write!(f, "flat{size}"),
             Side::ByHand(size) => write!(f, "by_hand{size}"),
+            Side::Amac(size) => write!(f, "amac{size}"),
         }
     }
 }
@@ -159,7 +165,9 @@ impl Work {
             Side::Sequential => work.clone().slot().await?,
             Side::Window(size) => work.clone().in_tasks(size).await?,
             Side::Flat(size) => work.clone().in_array(size).await?,
-            Side::ByHand(size) => work.clone().by_hand(size).await?,
+            Side::ByHand(size) => work.clone().by_hand(size, size).await?,
+            // A ring that is filled anew only when all of it is done would run empty at each end.
+            Side::Amac(size) => work.clone().by_hand(BATCH_ROWS, size).await?,
         }
         let cpu_ns = (time::thread_cpu() - cpu).as_nanos() as u64;
         std::hint::black_box(work.sum.get());
@@ -195,10 +203,11 @@ impl Work {
         outcome
     }
 
-    async fn by_hand(self: Rc<Work>, size: usize) -> SqlResult<()> {
+    /// Look-ups `count` at a time, in one batch, or in a ring where `window` is less than that.
+    async fn by_hand(self: Rc<Work>, count: usize, window: usize) -> SqlResult<()> {
         let mut place = [0; KEY_LEN_MAX];
-        let mut keys: Vec<Vec<u8>> = vec![vec![]; size];
-        for (index, rows) in self.rows.chunks(size).enumerate() {
+        let mut keys: Vec<Vec<u8>> = vec![vec![]; count];
+        for (index, rows) in self.rows.chunks(count).enumerate() {
             let began = index.is_multiple_of(TIMED_OF).then(time::now);
             keys.truncate(rows.len());
             for (key, row) in keys.iter_mut().zip(rows) {
@@ -210,7 +219,12 @@ impl Work {
                 sum = sum.wrapping_add(number(value));
                 found += 1;
             };
-            self.tree.get_batch(&keys, Depth::Many, &self.io, &mut add).await.map_err(failed)?;
+            let (tree, io) = (&self.tree, &self.io);
+            match window < count {
+                true => tree.get_by_state_machines(&keys, window, io, &mut add).await,
+                false => tree.get_batch(&keys, Depth::Many, io, &mut add).await,
+            }
+            .map_err(failed)?;
             self.sum.set(sum);
             if found < rows.len() {
                 return Err(failed("a row is missing"));

@@ -29,7 +29,7 @@ use table::Table;
 const WINDOW_MAX: usize = 32;
 
 /// Upper bounds for look-ups: the scheduler left out, and coroutines left out.
-const BOUNDS: [Side; 2] = [Side::Flat(12), Side::ByHand(128)];
+const BOUNDS: [Side; 3] = [Side::Flat(12), Side::ByHand(128), Side::Amac(16)];
 
 /// What to measure.
 #[derive(Clone, Debug)]

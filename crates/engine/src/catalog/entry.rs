@@ -57,12 +57,12 @@ impl TableEntry {
         let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
             let layout = index_layout(&def, index);
             let tree = store.tree(tree_id).map_err(fault::storage)?;
-            let tree = tree.hashed(index.is_hash()).interleaved(index.is_hash());
+            let tree = tree.hashed(index.is_hash()).interleaved(true);
             Ok(IndexEntry { id: index.id, tree_id, tree, layout: Arc::new(layout) })
         };
         let indexes = def.indexes.iter().zip(index_tree_ids).map(index);
         let indexes = indexes.collect::<SqlResult<_>>()?;
-        let tree = store.tree(tree_id).map_err(fault::storage)?;
+        let tree = store.tree(tree_id).map_err(fault::storage)?.interleaved(true);
         Ok(TableEntry {
             def: Arc::new(def),
             tree_id,

@@ -10,6 +10,8 @@ use datafusion_expr::{
 };
 use datafusion_functions::core::coalesce::CoalesceFunc;
 
+use super::typing::number_case;
+
 /// The function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Coalesce(CoalesceFunc);
@@ -32,7 +34,17 @@ impl ScalarUDFImpl for Coalesce {
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        self.0.simplify(args, info)
+        let is_boolean =
+            |arg: &Expr| info.get_data_type(arg).is_ok_and(|ty| ty == DataType::Boolean);
+        // What is named or written out may be asked for by all rows.
+        let is_plain = |arg: &Expr| matches!(arg, Expr::Column(_) | Expr::Literal(..));
+        let guards = args.iter().any(is_boolean) && !args.iter().all(is_plain);
+        Ok(match self.0.simplify(args, info)? {
+            ExprSimplifyResult::Simplified(Expr::Case(case)) if guards => {
+                ExprSimplifyResult::Simplified(number_case(case))
+            }
+            other => other,
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -188,7 +188,7 @@ fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// Whether a plan has one row whatever the data.
-fn exactly_one(plan: &LogicalPlan) -> bool {
+pub(crate) fn exactly_one(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(p) => exactly_one(&p.input),
         LogicalPlan::SubqueryAlias(a) => exactly_one(&a.input),

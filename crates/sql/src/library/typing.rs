@@ -355,12 +355,16 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     if !boolean {
         return Ok(Expr::Case(Case::new(subject, pairs, otherwise)));
     }
-    // The simplifier takes boolean CASEs apart, and then a guarded division is not guarded: it must
-    // not see that the branches are boolean. No type of SQL is this one.
+    Ok(number_case(Case::new(subject, pairs, otherwise)))
+}
+
+/// A boolean CASE as a comparison of numbers. The simplifier takes boolean CASEs apart, and then a guarded
+/// division is not guarded: it must not see that the branches are boolean. No type of SQL is this one.
+pub(super) fn number_case(case: Case) -> Expr {
     let small = |e: Box<Expr>| Box::new(cast(*e, DataType::Int8));
-    let pairs = pairs.into_iter().map(|(w, t)| (w, small(t))).collect();
-    let number = Expr::Case(Case::new(subject, pairs, otherwise.map(small)));
-    Ok(binary_expr(number, Operator::Eq, Expr::Literal(ScalarValue::Int8(Some(1)), None)))
+    let pairs = case.when_then_expr.into_iter().map(|(w, t)| (w, small(t))).collect();
+    let number = Expr::Case(Case::new(case.expr, pairs, case.else_expr.map(small)));
+    binary_expr(number, Operator::Eq, Expr::Literal(ScalarValue::Int8(Some(1)), None))
 }
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
@@ -427,11 +431,15 @@ fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFu
         unify(&mut pair, schema)?;
         [args[0], args[2]] = pair;
     }
-    // The frame may name distances between keys.
+    // The frame may name distances between keys: of days they are some of hours, too.
     if window.params.window_frame.units != WindowFrameUnits::Range
         || !intervals::has_distance(&window.params.window_frame)
     {
         intervals::sort_by_length(&mut window.params.order_by, schema)?;
+    } else if let [key] = window.params.order_by.as_mut_slice()
+        && key.expr.get_type(schema)? == DataType::Date32
+    {
+        key.expr = cast(std::mem::take(&mut key.expr), types::LogicalType::Timestamp.arrow());
     }
     Ok(window)
 }
@@ -469,7 +477,7 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     }
     let [left, right] = sides;
     if !arithmetic && op != Operator::StringConcat {
-        return Ok(binary_expr(left, op, patterns::compiled(op, right)?));
+        return patterns::operator(left, op, right);
     }
     let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
     if op == Operator::Modulo && (l.is_floating() || r.is_floating()) {

@@ -1,11 +1,14 @@
 //! Constant expressions, folded by our exact rules before the library folds them by its own, which wrap
 //! around and cut off.
 
+use std::collections::BTreeMap;
+
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::config::ConfigOptions;
+use datafusion_common::metadata::FieldMetadata;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion_common::{DataFusionError, Result};
-use datafusion_expr::expr::{Placeholder, ScalarFunction};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_expr::expr::{Case, Placeholder, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility, lit};
@@ -24,7 +27,8 @@ impl AnalyzerRule for ExactConstants {
             let preserver = NamePreserver::new(&node);
             let folded = node.map_expressions(|expr| {
                 let name = preserver.save(&expr);
-                Ok(expr.transform_up(fold)?.update_data(|e| name.restore(e)))
+                let folded = expr.transform_up(fold)?.transform_data(told_apart)?;
+                Ok(folded.update_data(|e| name.restore(e)))
             })?;
             Ok(folded.update_data(false_if_unknown))
         })
@@ -34,6 +38,18 @@ impl AnalyzerRule for ExactConstants {
     fn name(&self) -> &str {
         "exact_constants"
     }
+}
+
+/// The expression with a mark at each literal that is an instant: to the library it equals the moment without a
+/// zone of the same number, and two expressions that differ in nothing else would be computed as one.
+fn told_apart(expr: Expr) -> Result<Transformed<Expr>> {
+    expr.transform_up(|part| match part {
+        Expr::Literal(value @ ScalarValue::TimestampMicrosecond(_, Some(_)), None) => {
+            let mark = BTreeMap::from([("instant".to_owned(), String::new())]);
+            Ok(Transformed::yes(Expr::Literal(value, Some(FieldMetadata::new(mark)))))
+        }
+        other => Ok(Transformed::no(other)),
+    })
 }
 
 /// A filter of which one condition is unknown for all rows asks for no other.
@@ -52,6 +68,10 @@ pub(crate) fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     if let Some(parameter) = typed_parameter(&expr) {
         return Ok(Transformed::yes(parameter));
     }
+    let expr = match taken(expr) {
+        taken if taken.transformed => return Ok(taken),
+        all => all.data,
+    };
     if !foldable(&expr) {
         return folded_if_possible(expr);
     }
@@ -70,6 +90,52 @@ pub(crate) fn fold(expr: Expr) -> Result<Transformed<Expr>> {
             }
         }
         Err(error) => Err(DataFusionError::External(Box::new(error))),
+    }
+}
+
+/// What is known to be asked for of an expression that asks for some of its parts, without the others: they
+/// may be subqueries that would fail.
+fn taken(expr: Expr) -> Transformed<Expr> {
+    match expr {
+        Expr::Case(case) if case.expr.is_none() => taken_branches(case),
+        Expr::ScalarFunction(mut call) => match (call.func.name(), call.args.first()) {
+            ("coalesce", Some(Expr::Literal(value, _))) if !value.is_null() => {
+                Transformed::yes(call.args.swap_remove(0))
+            }
+            ("nullif", Some(Expr::Literal(value, _))) if value.is_null() => {
+                Transformed::yes(call.args.swap_remove(0))
+            }
+            _ => Transformed::no(Expr::ScalarFunction(call)),
+        },
+        other => Transformed::no(other),
+    }
+}
+
+/// A CASE without branches that are never taken, and without those behind one that is always taken.
+fn taken_branches(mut case: Case) -> Transformed<Expr> {
+    let is_never = |when: &Expr| match when {
+        Expr::Literal(value, _) => value.is_null() || *value == false.into(),
+        _ => false,
+    };
+    let is_always = |when: &Expr| matches!(when, Expr::Literal(v, _) if *v == true.into());
+    let mut kept = vec![];
+    let mut changed = false;
+    for (when, then) in std::mem::take(&mut case.when_then_expr) {
+        if is_always(&when) {
+            (case.else_expr, changed) = (Some(then), true);
+            break;
+        }
+        match is_never(&when) && case.else_expr.is_some() {
+            true => changed = true,
+            false => kept.push((when, then)),
+        }
+    }
+    match (kept.is_empty(), case.else_expr.take()) {
+        (true, Some(otherwise)) => Transformed::yes(*otherwise),
+        (_, else_expr) => {
+            let case = Case { expr: None, when_then_expr: kept, else_expr };
+            Transformed::new_transformed(Expr::Case(case), changed)
+        }
     }
 }
 

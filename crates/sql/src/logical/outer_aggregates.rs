@@ -1,9 +1,10 @@
 //! Aggregates of outer columns only. They belong to the query whose columns these are, and are one value for
 //! all of the query that they stand in; that is refused, not computed as an aggregate of the latter.
 
-use datafusion_common::Result;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::{Exists, InSubquery, SetComparison};
+use datafusion_expr::{Expr, LogicalPlan, Subquery};
 use types::{SqlError, SqlResult};
 
 /// 0A000 for such an aggregate in a plan that has just been bound.
@@ -19,16 +20,37 @@ fn has_such(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::Aggregate(aggregate) = node {
-            found |= aggregate.aggr_expr.iter().any(is_such);
+            found |= aggregate.aggr_expr.iter().any(|e| is_such(e, aggregate.input.schema()));
         }
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(found)
 }
 
-/// Whether an aggregate names outer columns and none of its own query. One within a subquery of its own is
-/// another's.
-fn is_such(expr: &Expr) -> bool {
-    let names_outer = expr.exists(|e| Ok(matches!(e, Expr::OuterReferenceColumn(..))));
-    expr.column_refs().is_empty() && names_outer.unwrap_or(false)
+/// Whether an aggregate over rows with these columns names outer ones and none of its own query, here or in
+/// subqueries of its arguments. One within a subquery of its own is another's.
+fn is_such(expr: &Expr, rows: &DFSchema) -> bool {
+    let (mut own, mut outer) = (!expr.column_refs().is_empty(), false);
+    // The visit itself never fails.
+    let _ = expr.apply(|part| {
+        outer |= matches!(part, Expr::OuterReferenceColumn(..));
+        for named in subquery_of(part).into_iter().flat_map(|s| &s.outer_ref_columns) {
+            if let Expr::OuterReferenceColumn(_, column) = named {
+                let is_own = rows.has_column(column);
+                (own, outer) = (own || is_own, outer || !is_own);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    outer && !own
+}
+
+fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::ScalarSubquery(subquery)
+        | Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::SetComparison(SetComparison { subquery, .. }) => Some(subquery),
+        _ => None,
+    }
 }

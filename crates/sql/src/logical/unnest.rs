@@ -58,6 +58,7 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
             && is_lateral(&join.right)
         {
             let right = &join.right;
+            found |= names_others(&right.all_out_ref_exprs(), node);
             found |= has_having(right) || has_other_aggregate(right) || has_semi_join(right);
         }
         let kept = matches!(node, LogicalPlan::Filter(_));
@@ -82,8 +83,13 @@ fn looks_further(expr: &Expr, node: &LogicalPlan) -> bool {
     else {
         return false;
     };
+    names_others(&subquery.subquery.all_out_ref_exprs(), node)
+}
+
+/// Whether some of these name columns that the inputs of a node have not.
+fn names_others(outer: &[Expr], node: &LogicalPlan) -> bool {
     let is_here = |column: &Column| node.inputs().iter().any(|i| i.schema().has_column(column));
-    subquery.subquery.all_out_ref_exprs().iter().any(|e| match e {
+    outer.iter().any(|e| match e {
         Expr::OuterReferenceColumn(_, column) => !is_here(column),
         _ => false,
     })
@@ -151,13 +157,21 @@ fn unknown_is_false(condition: &Expr, is_conjunct: bool) -> bool {
             unknown_is_false(&pair.left, false) && unknown_is_false(&pair.right, false)
         }
         Expr::InSubquery(member) => {
-            // Without a column on the left, what the join compares is a condition on the right alone.
+            // Without a column on the left, what the join compares is a condition on the right alone; what is
+            // computed of one may be simplified to a constant.
             let is_simple = is_conjunct
                 && member.subquery.outer_ref_columns.is_empty()
-                && member.expr.any_column_refs();
+                && is_column(&member.expr);
             (!member.negated || is_simple) && !has_membership(&member.expr)
         }
         other => !has_membership(other),
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast(cast) => is_column(&cast.expr),
+        other => matches!(other, Expr::Column(_)),
     }
 }
 
@@ -259,17 +273,36 @@ impl Unnest<'_> {
         let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();
         let mut left = Asking::new(Arc::unwrap_or_clone(join.left));
         let mut right = Asking::new(Arc::unwrap_or_clone(join.right));
-        let schemas = [&left, &right].map(|side| Arc::clone(side.rows.schema()));
-        let filter = join.filter.map(|filter| {
-            filter.transform_down(|e| {
+        let filter = self.of_either_side(join.filter, &mut left, &mut right)?;
+        let (left_keys, right_keys): (Vec<Expr>, Vec<Expr>) = join.on.into_iter().unzip();
+        let joined = LogicalPlanBuilder::from(left.joined).join_with_expr_keys(
+            right.joined,
+            join.join_type,
+            (left_keys, right_keys),
+            filter,
+        )?;
+        joined.project(columns)?.build()
+    }
+
+    /// The condition of a join whose subqueries are joined to that of its sides which has the columns that
+    /// they name.
+    fn of_either_side(
+        &self,
+        condition: Option<Expr>,
+        left: &mut Asking,
+        right: &mut Asking,
+    ) -> Result<Option<Expr>> {
+        let schemas = [&*left, &*right].map(|side| Arc::clone(side.rows.schema()));
+        let condition = condition.map(|condition| {
+            condition.transform_down(|e| {
                 if !is_subquery(&e) {
                     return Ok(Transformed::no(e));
                 }
                 let named = named_columns(&e);
                 let is_of = |schema: &DFSchemaRef| named.iter().all(|c| schema.has_column(c));
                 let input = match (is_of(&schemas[0]), is_of(&schemas[1])) {
-                    (_, true) => &mut right,
-                    (true, false) => &mut left,
+                    (_, true) => &mut *right,
+                    (true, false) => &mut *left,
                     (false, false) => {
                         return Err(unsupported(
                             "a subquery over both sides of an outer join in its condition",
@@ -280,15 +313,7 @@ impl Unnest<'_> {
                 Ok(Transformed::new(found, true, TreeNodeRecursion::Jump))
             })
         });
-        let filter = filter.transpose()?.map(|filter| filter.data);
-        let (left_keys, right_keys): (Vec<Expr>, Vec<Expr>) = join.on.into_iter().unzip();
-        let joined = LogicalPlanBuilder::from(left.joined).join_with_expr_keys(
-            right.joined,
-            join.join_type,
-            (left_keys, right_keys),
-            filter,
-        )?;
-        joined.project(columns)?.build()
+        Ok(condition.transpose()?.map(|condition| condition.data))
     }
 
     fn expression(&self, expr: Expr, input: &mut Asking) -> Result<Transformed<Expr>> {
@@ -435,7 +460,7 @@ impl Unnest<'_> {
     fn lateral(&self, join: datafusion_expr::Join) -> Result<LogicalPlan> {
         let (alias, plan) = lateral_plan(Arc::unwrap_or_clone(join.right))?;
         let plan = self.plan(plan)?;
-        let left = Asking::new(Arc::unwrap_or_clone(join.left));
+        let mut left = Asking::new(Arc::unwrap_or_clone(join.left));
         let columns = join.schema.columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
         let domain = self.domain(&plan, &left)?;
         let dependent = Dependent { names: self.names, domain: &domain };
@@ -448,11 +473,13 @@ impl Unnest<'_> {
         if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
             return Err(unsupported("a lateral join of this kind"));
         }
+        let mut right = Asking::new(rows);
+        let filter = self.of_either_side(join.filter, &mut left, &mut right)?;
         let equal = join.on.into_iter().map(|(l, r)| l.eq(r));
-        let filter = equal.chain(join.filter).reduce(Expr::and);
+        let filter = equal.chain(filter).reduce(Expr::and);
         LogicalPlanBuilder::from(left.joined)
             .join_detailed(
-                rows,
+                right.joined,
                 join.join_type,
                 (domain.outer.clone(), inner),
                 filter,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_schema::{DataType, Field};
 use datafusion_common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion_expr::{Expr, ExprSchemable};
+use datafusion_expr::{Expr, ExprSchemable, Operator};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use types::{LogicalType, SqlError, SqlState, oid};
 
@@ -170,6 +170,22 @@ impl Inference {
             {
                 self.common_of(call.args.iter(), schema)?.map_or_else(|| own(expr, schema), Ok)?
             }
+            Expr::ScalarFunction(call) if call.func.name() == "nullif" => self
+                .common_of(call.args[..1].iter(), schema)?
+                .map_or_else(|| own(expr, schema), Ok)?,
+            Expr::AggregateFunction(call)
+                if matches!(call.func.name(), "min" | "max") && call.params.args.len() == 1 =>
+            {
+                self.oid_of(&call.params.args[0], schema)?
+            }
+            Expr::Negative(value) => self.oid_of(value, schema)?,
+            Expr::BinaryExpr(pair) if is_arithmetic(pair.op) => {
+                let sides = [self.oid_of(&pair.left, schema)?, self.oid_of(&pair.right, schema)?];
+                match sides {
+                    [oid::INT4 | oid::INT2, oid::INT4] | [oid::INT4, oid::INT2] => oid::INT4,
+                    _ => own(expr, schema)?,
+                }
+            }
             Expr::Case(case) => {
                 let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
                 let results = case.else_expr.iter().map(AsRef::as_ref).chain(thens);
@@ -188,6 +204,11 @@ impl Inference {
         let given = exprs.map(|expr| self.oid_of(expr, schema)).collect::<Result<Vec<_>>>()?;
         Ok(common_type(&given).filter(|ty| *ty != oid::UNKNOWN))
     }
+}
+
+fn is_arithmetic(op: Operator) -> bool {
+    use Operator::{Divide, Minus, Modulo, Multiply, Plus};
+    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
 }
 
 /// The type that the library gives an expression.

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Cte, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Visit,
-    Visitor,
+    self, Cte, GroupByExpr, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    Visit, Visitor,
 };
 use stdx::HashMap;
 
@@ -174,28 +174,31 @@ impl<'a> Relations<'a> {
         }
     }
 
-    /// The names of columns and outputs that expressions of the query can name without a relation's; `None`
-    /// unless the columns of all its relations are known.
-    pub(super) fn names_in(&self, body: &SetExpr) -> Option<Vec<String>> {
-        match body {
-            SetExpr::Select(select) => self.names_in_select(select),
-            SetExpr::Query(query) => self.names_in(&query.body),
-            SetExpr::SetOperation { left, right, .. } => {
-                let mut names = self.names_in(left)?;
-                names.extend(self.names_in(right)?);
-                Some(names)
-            }
-            SetExpr::Values(_) => Some(vec![]),
-            _ => None,
+    /// The names of columns that expressions of a select can name without a relation's, of outputs as well
+    /// where it groups; `None` unless the columns of all its relations are known.
+    pub(super) fn names_within(&self, select: &Select) -> Option<Vec<String>> {
+        let groups = match &select.group_by {
+            GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
+            GroupByExpr::All(_) => true,
+        };
+        if groups || matches!(select.distinct, Some(ast::Distinct::On(_))) {
+            return self.names_behind(select);
         }
+        self.read_by(select)
     }
 
-    fn names_in_select(&self, select: &Select) -> Option<Vec<String>> {
+    /// The same for what stands behind the select, which can always name its outputs.
+    pub(super) fn names_behind(&self, select: &Select) -> Option<Vec<String>> {
         let outputs = select.projection.iter().filter_map(|item| match item {
             SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),
             _ => None,
         });
-        let mut names: Vec<String> = outputs.collect();
+        Some(outputs.chain(self.read_by(select)?).collect())
+    }
+
+    /// The columns of all relations of a select.
+    fn read_by(&self, select: &Select) -> Option<Vec<String>> {
+        let mut names = vec![];
         for factor in select.from.iter().flat_map(factors) {
             names.extend(self.columns(factor)?);
         }

@@ -107,6 +107,7 @@ fn parts(subquery: &Subquery, outer: &LogicalPlan) -> Result<Option<Parts>> {
     if subquery.outer_ref_columns.is_empty()
         || !subquery.outer_ref_columns.iter().all(is_here)
         || !reads_system_only(&subquery.subquery)
+        || !has_relation(&subquery.subquery)?
     {
         return Ok(None);
     }
@@ -129,6 +130,11 @@ fn has_subquery(expr: &Expr) -> Result<bool> {
     expr.exists(|e| {
         Ok(matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)))
     })
+}
+
+/// Whether a relation is read: series and arrays have as many rows as they like for each row.
+fn has_relation(plan: &LogicalPlan) -> Result<bool> {
+    plan.exists(|node| Ok(matches!(node, LogicalPlan::TableScan(_))))
 }
 
 fn has_outer_references(plan: &LogicalPlan) -> Result<bool> {
@@ -165,11 +171,12 @@ fn attach(joined: &mut LogicalPlan, parts: Parts, made: &mut usize) -> Result<Ex
     };
     let (value, predicate) = (over_both(parts.value)?, over_both(parts.predicate)?);
     let left = std::mem::take(joined);
+    let schema = Arc::clone(right.schema());
     *joined =
         LogicalPlanBuilder::from(left).join_on(right, JoinType::Left, [predicate])?.build()?;
     match value {
-        // Null there.
-        Expr::Column(_) => Ok(value),
+        // Null there, but for what is the outer row's.
+        Expr::Column(column) if schema.has_column(&column) => Ok(Expr::Column(column)),
         computed => when(Expr::Column(Column::new_unqualified(mark)), computed).end(),
     }
 }

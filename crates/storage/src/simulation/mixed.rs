@@ -218,6 +218,16 @@ impl Mixed {
             let expected = self.trees[&id].get(key).cloned();
             ensure(found == expected, || format!("batch {depth:?} {key:?} from {id}: {found:?}"))?;
         }
+        let (mut found, window) = (vec![None; keys.len()], keys.len() % 33 + 1);
+        patiently!(async {
+            found.fill(None);
+            let mut visit = |at: usize, value: &[u8]| found[at] = Some(value.to_vec());
+            tree.get_by_state_machines(&keys, window, &io, &mut visit).await
+        })?;
+        for (key, found) in keys.iter().zip(found) {
+            let expected = self.trees[&id].get(key).cloned();
+            ensure(found == expected, || format!("ring {window} {key:?} from {id}: {found:?}"))?;
+        }
         Ok(())
     }
 

@@ -44,7 +44,7 @@ impl Tree {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         let (pool, hash, mut f) = (&self.store.pool, hash_at(key), Some(f));
-        if self.interleaved && self.shared.hashes.is_out_of_cache() {
+        if self.gives_way() && self.shared.hashes.is_out_of_cache() {
             self.shared.hashes.hint(hash);
             runtime::interleave().await;
         }
@@ -52,7 +52,7 @@ impl Tree {
         // The leaf that the slot names, and the one beside it where two meet within the slot.
         for _ in 0..2 {
             let Some(pid) = next else { break };
-            if self.interleaved && self.is_out_of_cache(0) {
+            if self.gives_way() && self.is_out_of_cache(0) {
                 self.approach(&mut Descent::at_leaf(self, pid), key).await;
             }
             let mut look = |page: &[u8]| self.look_hashed(page, key, &mut f);
@@ -113,7 +113,7 @@ impl Tree {
 
     /// Brings the leaf of a range closer that is searched alone, while other tasks of the window run.
     pub(super) async fn approach_hashed(&self, low: &[u8]) {
-        if !self.hashed || !self.interleaved {
+        if !self.hashed || !self.gives_way() {
             return;
         }
         if self.shared.hashes.is_out_of_cache() {

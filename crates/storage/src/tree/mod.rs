@@ -5,6 +5,7 @@
 //! it looks at: owner and fences of the next page tell whether it is the right one, and if not, the
 //! descent begins anew. That is why a reader holds nothing while it waits.
 
+mod amac;
 mod batch;
 mod bulk;
 mod change;
@@ -173,6 +174,12 @@ impl Tree {
         self
     }
 
+    /// Whether a search lets others run while it waits for memory.
+    #[inline]
+    fn gives_way(&self) -> bool {
+        self.interleaved && self.store.pool.is_interleaved()
+    }
+
     /// The tree's number.
     pub fn id(&self) -> TreeId {
         self.shared.id
@@ -227,7 +234,7 @@ impl Tree {
         let mut f = Some(f);
         let mut descent = self.begin(key).await;
         loop {
-            if self.interleaved && self.is_out_of_cache(descent.level) {
+            if self.gives_way() && self.is_out_of_cache(descent.level) {
                 self.approach(&mut descent, key).await;
             }
             let mut look = |page: &[u8]| self.find(page, key, &mut f);
@@ -266,7 +273,7 @@ impl Tree {
     #[inline]
     async fn begin(&self, key: &[u8]) -> Descent<'_> {
         let vicinity = self.shared.shortcuts.near(key);
-        if let Some(vicinity) = vicinity.as_ref().filter(|v| self.interleaved && v.is_far()) {
+        if let Some(vicinity) = vicinity.as_ref().filter(|v| self.gives_way() && v.is_far()) {
             vicinity.hint();
             runtime::interleave().await;
         }
@@ -354,7 +361,7 @@ impl Tree {
         let pool = &self.store.pool;
         let mut descent = self.begin(key).await;
         loop {
-            if self.interleaved && self.is_out_of_cache(descent.level) {
+            if self.gives_way() && self.is_out_of_cache(descent.level) {
                 self.approach(&mut descent, key).await;
             }
             let look = |page: &[u8]| self.step(page, key);

@@ -16,9 +16,14 @@ pub(super) fn null_if_aligned(mut given: ScalarFunction, schema: &DFSchema) -> R
     let is_moment = |ty: &DataType| matches!(ty, DataType::Date32 | DataType::Timestamp(..));
     let has_operator = (first.is_signed_integer() && second.is_signed_integer())
         || (is_moment(first) && is_moment(second));
-    let first = first.clone();
+    // Where both are alike the call has their type, which may be found only later: that of literals in a
+    // derived table.
+    let first = (has_operator && first != second).then(|| first.clone());
     let call = Expr::ScalarFunction(given);
-    Ok(if has_operator { cast(call, first) } else { call })
+    Ok(match first {
+        Some(first) => cast(call, first),
+        None => call,
+    })
 }
 
 /// `abs` of a null that has no type is a double: of the types of numbers this one is preferred.

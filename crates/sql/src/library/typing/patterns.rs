@@ -1,36 +1,39 @@
 //! Patterns of the operators `~`, `~*` and their negations.
 
 use datafusion_common::{DataFusionError, Result, ScalarValue};
-use datafusion_expr::{Expr, Operator};
+use datafusion_expr::{Expr, Operator, binary_expr, lit, not};
 
 use super::super::operator_pattern;
 use super::call;
 
-/// The pattern in words of the engine behind the operators, which are not all those of PostgreSQL. The
-/// result is its own translation: expressions are typed more than once.
-pub(super) fn compiled(op: Operator, pattern: Expr) -> Result<Expr> {
+/// An operator whose right side is in words of the engine behind it, which are not all those of PostgreSQL.
+/// The result is its own translation: expressions are typed more than once. Patterns that may differ from row
+/// to row are those of a function, which keeps some of them compiled.
+pub(super) fn operator(left: Expr, op: Operator, pattern: Expr) -> Result<Expr> {
     use Operator::{RegexIMatch, RegexMatch, RegexNotIMatch, RegexNotMatch};
-    if !matches!(op, RegexMatch | RegexIMatch | RegexNotMatch | RegexNotIMatch) {
-        return Ok(pattern);
-    }
-    match pattern {
+    let is_negated = matches!(op, RegexNotMatch | RegexNotIMatch);
+    let pattern = match pattern {
+        _ if !is_negated && !matches!(op, RegexMatch | RegexIMatch) => pattern,
         Expr::Literal(value, meta) => match value.try_as_str() {
             Some(Some(text)) => {
                 let text = operator_pattern(text)
                     .map_err(|error| DataFusionError::External(Box::new(error)))?;
-                Ok(Expr::Literal(ScalarValue::Utf8(Some(unlike_any(op, text))), meta))
+                Expr::Literal(ScalarValue::Utf8(Some(unlike_any(op, text))), meta)
             }
-            _ => Ok(Expr::Literal(value, meta)),
+            _ => Expr::Literal(value, meta),
         },
-        Expr::ScalarFunction(given) if OURS.contains(&given.func.name()) => {
-            Ok(Expr::ScalarFunction(given))
+        // It is translated.
+        Expr::ScalarFunction(given) if given.func.name() == "similar_to_regex" => {
+            Expr::ScalarFunction(given)
         }
-        other => call("operator_pattern", vec![other]),
-    }
+        varying => {
+            let flags = if matches!(op, RegexIMatch | RegexNotIMatch) { "i" } else { "" };
+            let matched = call("regexp_like", vec![left, varying, lit(flags)])?;
+            return Ok(if is_negated { not(matched) } else { matched });
+        }
+    };
+    Ok(binary_expr(left, op, pattern))
 }
-
-/// Functions that give translated patterns.
-const OURS: [&str; 2] = ["operator_pattern", "similar_to_regex"];
 
 /// The pattern `.*` in other words: the library takes it for `IS NOT NULL`, which is never unknown.
 fn unlike_any(op: Operator, text: String) -> String {
