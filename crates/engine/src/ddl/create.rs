@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::Schema;
 use sql::Draft;
-use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStorage};
+use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -17,7 +17,7 @@ use crate::catalog::{Snapshot, TableEntry};
 use crate::columns::{StoredColumns, attach, check_definition, claim};
 use crate::database::Database;
 use crate::fault;
-use crate::load::{Loader, drop_trees};
+use crate::load::{Loader, Target, drop_trees};
 use crate::stream::QueryRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -169,10 +169,7 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
     };
     let mut def = draft.table(&none);
     for unique in &draft.unique {
-        let sql::UniqueDraft { name, columns, included } = unique.clone();
-        let (id, method) = (IndexId(ids.take()), IndexMethod::Tree);
-        let index = IndexDef { id, name, columns, included, unique: true, method };
-        def.indexes.push(Arc::new(index));
+        def.indexes.push(Arc::new(unique.clone().index(IndexId(ids.take()))));
     }
     def
 }
@@ -222,7 +219,7 @@ async fn filled(
 ) -> SqlResult<Option<(TableEntry, u64)>> {
     let schema = entry.def.schema.arrow();
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let mut loader = Loader::empty(db, Arc::new(entry.clone()), cancel)?;
+    let mut loader = Loader::empty(db, Target::of(Arc::new(entry.clone())), cancel)?;
     let mut count = 0;
     while let Some(batch) = rows.next().await? {
         let typed = batch.columns().iter().zip(&entry.def.schema.columns);

@@ -89,8 +89,7 @@ fn text_has_a_width() {
 }
 
 fn hash_index() -> IndexDef {
-    let (columns, included, method) = (vec![], vec![], IndexMethod::Hash);
-    IndexDef { id: IndexId(9), name: "h".into(), columns, included, unique: false, method }
+    IndexDef { method: IndexMethod::Hash, ..IndexDef::new(IndexId(9), "h", vec![]) }
 }
 
 #[test]
