@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::Schema;
 use sql::Draft;
 use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
+use sql::constraints::Deferral;
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -52,12 +53,10 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     if !create.temporary {
         name_sequences(&mut draft, snapshot);
     }
-    for unique in &draft.unique {
-        if snapshot.has_relation(&unique.name) {
-            return Err(exists(&unique.name));
-        }
+    let def = stored_as(said_storage(create)?, writing, &draft, &mut ids)?;
+    if let Some(index) = def.indexes.iter().find(|index| snapshot.has_relation(&index.name)) {
+        return Err(exists(&index.name));
     }
-    let def = stored_as(said_storage(create)?, writing, defined(&draft, &mut ids))?;
     let remote = match &create.location {
         Some(location) => {
             let claimed = claim(writing.db, &def, location);
@@ -182,14 +181,24 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
 fn stored_as(
     said: Option<TableStorage>,
     writing: &Writing<'_>,
-    def: TableDef,
+    draft: &Draft,
+    ids: &mut Ids,
 ) -> SqlResult<TableDef> {
     let storage = said.unwrap_or(writing.settings.default_table_storage);
-    let stored = TableDef { storage, ..def.clone() };
-    match check_definition(&stored) {
+    if storage == TableStorage::Row {
+        return Ok(defined(draft, ids));
+    }
+    let mut unclustered = draft.clone();
+    unclustered.uncluster(Deferral::Never);
+    let first = ids.0;
+    let def = TableDef { storage, ..defined(&unclustered, ids) };
+    match check_definition(&def) {
         Err(error) if said.is_some() => Err(error),
-        Err(_) => Ok(def),
-        Ok(()) => Ok(stored),
+        Err(_) => {
+            ids.0 = first;
+            Ok(defined(draft, ids))
+        }
+        Ok(()) => Ok(def),
     }
 }
 

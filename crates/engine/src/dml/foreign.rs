@@ -80,7 +80,7 @@ impl State<'_> {
             if self.defers(&child, &key, &gone, &found)? {
                 continue;
             }
-            self.act(table, &child, &key, &gone, found)?;
+            self.act(table, &child, &key, &gone, found).await?;
             let child = child.def.id;
             open.push((child, referring(catalog, child).into_iter()));
         }
@@ -184,7 +184,7 @@ impl State<'_> {
         }
     }
 
-    fn act(
+    async fn act(
         &mut self,
         table: TableId,
         child: &Arc<TableEntry>,
@@ -202,9 +202,9 @@ impl State<'_> {
                 return Err(still_referenced(parent, child, key, &found, 0));
             }
             ReferentialAction::Cascade if !updated => Rows::none(child),
-            ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of)?,
+            ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of).await?,
             ReferentialAction::SetNull | ReferentialAction::SetDefault => {
-                self.with_fillings(child, key, &found, action)?
+                self.with_fillings(child, key, &found, action).await?
             }
         };
         let next = match self.changes.remove(&child.def.id) {
@@ -220,7 +220,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn with_new_keys(
+    async fn with_new_keys(
         &self,
         child: &TableEntry,
         key: &ForeignKey,
@@ -237,10 +237,10 @@ impl State<'_> {
             }
             columns[ordinal] = parser.finish();
         }
-        self.replaced(child, found, columns)
+        self.replaced(child, found, columns).await
     }
 
-    fn with_fillings(
+    async fn with_fillings(
         &self,
         child: &TableEntry,
         key: &ForeignKey,
@@ -262,10 +262,10 @@ impl State<'_> {
             }
             columns[ordinal] = parser.finish();
         }
-        self.replaced(child, found, columns)
+        self.replaced(child, found, columns).await
     }
 
-    fn replaced(
+    async fn replaced(
         &self,
         child: &TableEntry,
         found: &Rows,
@@ -273,7 +273,12 @@ impl State<'_> {
     ) -> SqlResult<Rows> {
         let rows = batch(&child.def.schema.arrow(), columns, found.len())?;
         let rows = checked(&child.def, &self.writing.catalog, rows)?;
-        Ok(Rows { batch: rows, ids: found.ids.clone() })
+        let ids = match &child.columns {
+            // The ids of a part are those of its rows alone.
+            Some(_) => child.take_row_ids(rows.num_rows()).await?,
+            None => found.ids.clone(),
+        };
+        Ok(Rows { batch: rows, ids })
     }
 
     /// Refuses rows that are added and refer to no row of the state afterwards.

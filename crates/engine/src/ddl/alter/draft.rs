@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::Draft;
-use sql::catalog::{IndexId, TableDef};
+use sql::catalog::{IndexId, TableDef, TableStorage};
 use sql::constraints::{ColumnDefault, Deferral, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
 use types::{SqlError, SqlResult, SqlState};
@@ -236,10 +236,13 @@ impl Altered {
         Ok(())
     }
 
-    /// A foreign key of another table that needs what goes.
+    /// A foreign key, of another table or this one, that needs what goes.
     fn drop_reference(&mut self, child: &str, key: &ForeignKey, cascade: bool) -> SqlResult<()> {
         if cascade {
             self.dropped_references.push(key.name.clone());
+            if child == self.entry.def.name {
+                self.draft.constraints.foreign_keys.retain(|own| own.name != key.name);
+            }
             return Ok(());
         }
         let message =
@@ -425,6 +428,9 @@ impl Altered {
     pub(super) fn finish(&mut self, writing: &Writing<'_>) -> SqlResult<()> {
         let snapshot = writing.catalog.snapshot();
         self.next_id = snapshot.next_id;
+        if self.entry.def.storage == TableStorage::Column {
+            self.draft.uncluster(Deferral::Never);
+        }
         for unique in std::mem::take(&mut self.draft.unique) {
             if snapshot.has_relation(&unique.name) {
                 return Err(exists(&unique.name));
