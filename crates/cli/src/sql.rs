@@ -319,6 +319,8 @@ fn relation(def: &Arc<TableDef>) -> Relation {
         columns: index.columns.iter().map(name).collect(),
         included: index.included.iter().map(name).collect(),
         unique: index.unique,
+        primary: index.primary,
+        deferral: index.deferral.words(),
         method: index.method.name(),
     };
     Relation {

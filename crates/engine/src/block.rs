@@ -29,7 +29,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
-use crate::deferred::{Dangling, DanglingKeys};
+use crate::deferred::{Doubt, Doubts};
 use crate::fault;
 use crate::isolation;
 use crate::load::drop_trees;
@@ -48,7 +48,7 @@ pub(crate) struct Block {
     notes: Arc<Notes>,
     state: Mutex<State>,
     /// What is looked at again before it commits.
-    dangling: Mutex<DanglingKeys>,
+    doubts: Mutex<Doubts>,
     /// The transaction is one statement.
     is_statement: AtomicBool,
     /// It has looked at what is newest, beside the version that it keeps.
@@ -101,7 +101,7 @@ impl Block {
             stamp,
             notes,
             state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left }),
-            dangling: Mutex::default(),
+            doubts: Mutex::default(),
             is_statement: AtomicBool::new(false),
             saw_newest: AtomicBool::new(false),
             runs_again: AtomicBool::new(false),
@@ -126,7 +126,7 @@ impl Block {
             stamp: self.stamp.clone(),
             notes: self.notes.clone(),
             state: Mutex::new(State { step, frozen: None, own: None, redo, saved, left }),
-            dangling: Mutex::default(),
+            doubts: Mutex::default(),
             is_statement: AtomicBool::new(self.is_statement.load(Ordering::Relaxed)),
             saw_newest: AtomicBool::new(false),
             runs_again: AtomicBool::new(false),
@@ -239,19 +239,19 @@ impl Block {
         }
     }
 
-    fn dangling(&self) -> MutexGuard<'_, DanglingKeys> {
-        self.dangling.lock().unwrap_or_else(PoisonError::into_inner)
+    fn doubts(&self) -> MutexGuard<'_, Doubts> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what is to be looked at again before the block commits.
-    pub(crate) fn note_dangling(&self, keys: impl IntoIterator<Item = Dangling>) {
-        self.dangling().extend(keys);
+    pub(crate) fn note_doubts(&self, doubts: impl IntoIterator<Item = Doubt>) {
+        self.doubts().extend(doubts);
     }
 
     /// What is to be looked at again, of the constraints for which that is asked. It stays noted: going
     /// back to a savepoint may undo what it refers to.
-    pub(crate) fn dangling_of(&self, is_due: impl Fn(&Dangling) -> bool) -> DanglingKeys {
-        self.dangling().iter().filter(|key| is_due(key)).cloned().collect()
+    pub(crate) fn doubts_of(&self, is_due: impl Fn(&Doubt) -> bool) -> Doubts {
+        self.doubts().iter().filter(|doubt| is_due(doubt)).cloned().collect()
     }
 
     /// The database as all see it.

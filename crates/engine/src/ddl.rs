@@ -49,7 +49,7 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
         return Err(SqlError::unsupported(format!("a key of type {ty}")));
     }
     let method = index.method;
-    let def = IndexDef { id: IndexId(0), name, columns, included, unique, method };
+    let def = IndexDef { included, unique, method, ..IndexDef::new(IndexId(0), &name, columns) };
     let tree = build_index(writing, &entry, &def).await?;
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
@@ -79,7 +79,7 @@ fn ordinal(entry: &TableEntry, name: &str) -> SqlResult<usize> {
 
 /// Drops indexes, all of them or none.
 ///
-/// Errors: 42704 for a name that is none.
+/// Errors: 42704 for a name that is none, 2BP01 for that of a constraint.
 pub(crate) async fn drop_indexes(
     writing: &Writing<'_>,
     names: &[String],
@@ -90,6 +90,7 @@ pub(crate) async fn drop_indexes(
         let message = format!("index \"{name}\" does not exist");
         return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
     }
+    names.iter().try_for_each(|name| check_not_needed(writing.snapshot(), name))?;
     let names: Vec<String> = names.iter().filter(is_there).cloned().collect();
     if names.is_empty() {
         return Ok(());
@@ -107,6 +108,20 @@ pub(crate) async fn drop_indexes(
         })
     });
     change.await
+}
+
+/// 2BP01 for the index of a constraint, which goes with that.
+fn check_not_needed(snapshot: &Snapshot, name: &str) -> SqlResult<()> {
+    let Some((entry, position)) = snapshot.index(name) else { return Ok(()) };
+    let (def, index) = (&entry.def, &entry.def.indexes[position]);
+    if !index.primary && !def.constraints.unique.contains(&index.name) {
+        return Ok(());
+    }
+    let table = &def.name;
+    let message =
+        format!("cannot drop index {name} because constraint {name} on table {table} requires it");
+    Err(SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+        .with_hint(format!("You can drop constraint {name} on table {table} instead.")))
 }
 
 fn drop_index(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sql::catalog::TableId;
-use sql::constraints::{Deferral, ForeignKey};
+use sql::constraints::Deferral;
 use sql::parse::SetConstraints;
 
 /// Which deferrable constraints a transaction defers: what `SET CONSTRAINTS` has said.
@@ -23,10 +23,10 @@ impl Deferrals {
         self.named.extend(set.names.iter().map(|name| (name.clone(), set.deferred)));
     }
 
-    /// Whether a violation is looked for at the end of the transaction, not of the statement.
-    pub(crate) fn defers(&self, key: &ForeignKey) -> bool {
-        let said = self.named.get(&key.name).copied().or(self.all);
-        match key.deferral {
+    /// Whether violations of a constraint are looked for at the end of the transaction, not of the statement.
+    pub(crate) fn defers(&self, name: &str, deferral: Deferral) -> bool {
+        let said = self.named.get(name).copied().or(self.all);
+        match deferral {
             Deferral::Never => false,
             Deferral::Possible => said.unwrap_or(false),
             Deferral::Initial => said.unwrap_or(true),
@@ -34,18 +34,29 @@ impl Deferrals {
     }
 }
 
-/// Values that a deferred foreign key has found no row for, when a statement ended.
+/// Values of which rows may break a deferrable constraint, as a statement has left them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Dangling {
-    /// The table that refers.
+pub(crate) struct Doubt {
+    /// The table that has the constraint.
     pub(crate) table: TableId,
-    /// The foreign key's name.
+    /// The constraint's name.
     pub(crate) constraint: String,
-    /// Whether the row that was referred to has gone; else rows have come that refer to none.
-    pub(crate) was_removed: bool,
-    /// The values of its columns, as texts.
+    /// What is in doubt.
+    pub(crate) what: Doubted,
+    /// The values of its columns, as texts; none where all its rows are in doubt.
     pub(crate) values: Vec<String>,
 }
 
-/// Those of a transaction. Some of them may dangle no more, or be undone.
-pub(crate) type DanglingKeys = BTreeSet<Dangling>;
+/// What is in doubt of some values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doubted {
+    /// Rows have come that refer to none.
+    Missing,
+    /// The row that others refer to has gone.
+    Removed,
+    /// Several rows may have them in a unique key.
+    Unique,
+}
+
+/// Those of a transaction. Some of them may be in doubt no more, or be undone.
+pub(crate) type Doubts = BTreeSet<Doubt>;

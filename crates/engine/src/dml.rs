@@ -7,6 +7,7 @@
 mod change;
 mod compiled;
 mod constraints;
+mod deferred;
 mod delete;
 mod entries;
 mod foreign;
@@ -14,6 +15,7 @@ mod in_parts;
 mod incoming;
 mod insert;
 mod references;
+mod repeated;
 mod rows;
 mod streamed;
 mod truncate;
@@ -27,8 +29,8 @@ use crate::result::{ResultSet, StatementResult};
 
 pub(crate) use change::{Change, commit, in_place_bytes_max};
 pub(crate) use constraints::{checked, validate_rows};
+pub(crate) use deferred::check_doubts;
 pub(crate) use delete::delete;
-pub(crate) use foreign::check_dangling;
 pub(crate) use incoming::{Incoming, RowSource, take_all};
 pub(crate) use insert::{insert, insert_batches};
 pub(crate) use references::{Reference, check_all, referring};

@@ -9,7 +9,8 @@ mod tree;
 
 pub(crate) use index::build_index;
 pub(crate) use leaving::{Leaving, Left};
-pub(crate) use loader::{Loader, Rebuilt};
+pub(crate) use loader::{Loader, Rebuilt, Target};
+pub(crate) use tree::same_key;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
@@ -46,7 +47,8 @@ impl<'a> TableLoader<'a> {
             Box::pin(async {
                 let right = db.writer(&LockWait::default()).await?;
                 let entry = db.newest().table(table)?.clone();
-                let loader = Loader::without(db, entry, Left::Nothing, Cancel::default());
+                let target = Target::of(entry);
+                let loader = Loader::without(db, target, Left::Nothing, Cancel::default());
                 SqlResult::Ok((loader.await?, right))
             })
         });

@@ -2,7 +2,7 @@
 
 use types::SqlResult;
 
-use crate::load::{Left, Loader};
+use crate::load::{Left, Loader, Target};
 use crate::writing::Writing;
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old
@@ -12,7 +12,7 @@ use crate::writing::Writing;
 pub(crate) async fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
     let entry = writing.entry(table)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let loader = Loader::anew(db, entry.clone(), Left::Nothing, cancel).await?;
+    let loader = Loader::anew(db, Target::of(entry.clone()), Left::Nothing, cancel).await?;
     let rebuilt = loader.build(db).await?;
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {

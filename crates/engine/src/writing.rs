@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use runtime::time;
-use sql::catalog::TableId;
-use sql::constraints::ForeignKey;
+use sql::catalog::{IndexDef, TableId};
+use sql::constraints::{Deferral, ForeignKey};
 use sql::dml::TargetCatalog;
 use sql::plan::Plan;
 use sql::{Bound, PlannerOptions, Query};
@@ -20,8 +20,10 @@ use crate::block::Block;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::commit::StoreFuture;
 use crate::database::Database;
+use crate::deferred::{Doubt, Doubted};
 use crate::dml::Reference;
 use crate::isolation;
+use crate::load::Target;
 use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
@@ -174,9 +176,25 @@ impl<'a> Writing<'a> {
         now.cloned().ok_or_else(|| self.block().map_or_else(|error| error, |b| b.overtaken()))
     }
 
-    /// Whether a foreign key is checked when the transaction commits.
-    pub(crate) fn defers(&self, key: &ForeignKey) -> bool {
-        self.session.deferrals().defers(key)
+    /// Whether a constraint is checked when the transaction commits.
+    pub(crate) fn defers(&self, name: &str, deferral: Deferral) -> bool {
+        self.session.deferrals().defers(name, deferral)
+    }
+
+    /// A table to be loaded. What of its rows is not checked meanwhile is before the transaction commits.
+    pub(crate) fn target(&self, entry: &Arc<TableEntry>) -> SqlResult<Target> {
+        let indexes = entry.def.indexes.iter();
+        let is_deferred = |index: &&Arc<IndexDef>| self.defers(&index.name, index.deferral);
+        let deferred: Vec<_> = indexes.filter(is_deferred).cloned().collect();
+        let doubt = |index: &Arc<IndexDef>| {
+            let (table, constraint, values) = (entry.def.id, index.name.clone(), vec![]);
+            Doubt { table, constraint, what: Doubted::Unique, values }
+        };
+        if !deferred.is_empty() {
+            self.block()?.note_doubts(deferred.iter().map(doubt));
+        }
+        let unchecked = deferred.iter().map(|index| index.id).collect();
+        Ok(Target { unchecked, ..Target::of(entry.clone()) })
     }
 
     /// The table that a foreign key refers to, as it is now.

@@ -108,7 +108,7 @@ fn sql_files_ooo_with_column_tables() {
     run_with_column_tables(ExecutionMode::OutOfOrder);
 }
 
-/// Tables without keys are column tables, and after each statement that inserts into one all its
+/// Tables are column tables, and after each statement that inserts into one all its
 /// rows are in chunks.
 fn run_with_column_tables(mode: ExecutionMode) {
     let with = Some((STORAGE, "column"));
@@ -132,15 +132,6 @@ fn run_with_little_memory(mode: ExecutionMode) {
 
 /// The setting that makes column tables.
 const STORAGE: &str = "default_table_storage";
-
-/// Files whose tables get keys and indexes later, which column tables do not take.
-const NEED_KEYS: [&str; 5] = [
-    "ddl/alter.slt",
-    "ddl/temporary.slt",
-    "index/hash.slt",
-    "reference/statements.slt",
-    "types/char.slt",
-];
 
 /// The stack of a thread that runs statements, as workers and the program have it.
 const STACK_BYTES: usize = 8 << 20;
@@ -168,11 +159,6 @@ fn run_files(circumstances: Circumstances) {
     find(&root, &mut files);
     files.sort();
     assert!(!files.is_empty(), "no files in {}", root.display());
-    if circumstances.with.is_some_and(|(name, _)| name == STORAGE) {
-        let count = files.len();
-        files.retain(|file| !NEED_KEYS.iter().any(|name| file.ends_with(name)));
-        assert_eq!(count - files.len(), NEED_KEYS.len(), "files have other names");
-    }
     let failures: Vec<String> = files
         .iter()
         .enumerate()

@@ -40,8 +40,9 @@ impl Constraint<'_> {
     /// When a transaction checks it.
     pub(crate) fn deferral(&self) -> Deferral {
         match &self.rule {
+            Rule::Key(index) => index.deferral,
             Rule::Foreign(key, _) => key.deferral,
-            _ => Deferral::Never,
+            Rule::Check(_) => Deferral::Never,
         }
     }
 
@@ -76,6 +77,10 @@ impl Constraint<'_> {
 
     /// As `ALTER TABLE .. ADD` takes it; `pretty` is without parentheses that are not needed.
     pub(crate) fn definition(&self, pretty: bool) -> String {
+        self.demand(pretty) + self.deferral().words()
+    }
+
+    fn demand(&self, pretty: bool) -> String {
         let columns = || sql::quote_idents(self.column_names());
         match &self.rule {
             Rule::Key(index) if index.primary => format!("PRIMARY KEY ({})", columns()),
@@ -93,11 +98,6 @@ impl Constraint<'_> {
                         text.push_str(&format!(" ON {event} {}", action_name(action)));
                     }
                 }
-                text.push_str(match key.deferral {
-                    Deferral::Never => "",
-                    Deferral::Possible => " DEFERRABLE",
-                    Deferral::Initial => " DEFERRABLE INITIALLY DEFERRED",
-                });
                 text
             }
         }

@@ -311,10 +311,7 @@ fn key_column_usage(view: &View, rows: &mut Rows) {
         let place = |i: usize| match &constraint.rule {
             Rule::Foreign(key, parent) => {
                 let keys = crate::objects::indexes(parent);
-                let key_of = |k: &&crate::objects::Index| {
-                    k.unique && k.columns.iter().all(|c| key.referenced.contains(c))
-                };
-                let found = keys.iter().find(key_of);
+                let found = keys.iter().find(|k| k.upholds(key));
                 let at = found.and_then(|k| k.columns.iter().position(|c| *c == key.referenced[i]));
                 at.map(|at| at as i64 + 1)
             }
@@ -342,10 +339,8 @@ fn key_column_usage(view: &View, rows: &mut Rows) {
 fn referential_constraints(view: &View, rows: &mut Rows) {
     for constraint in view.constraints() {
         let Rule::Foreign(key, parent) = &constraint.rule else { continue };
-        let upholds = |i: &crate::objects::Index| {
-            i.unique && i.columns.iter().all(|c| key.referenced.contains(c))
-        };
-        let unique = crate::objects::indexes(parent).into_iter().find(upholds).map(|i| i.name);
+        let mut keys = crate::objects::indexes(parent).into_iter();
+        let unique = keys.find(|i| i.upholds(key)).map(|i| i.name);
         rows.push([
             ("constraint_catalog", catalog(view)),
             ("constraint_schema", "public".into()),

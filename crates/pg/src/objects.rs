@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sql::ViewDef;
 use sql::catalog::{IndexDef, IndexMethod, TableDef, TableId, TableStatistics};
+use sql::constraints::{Deferral, ForeignKey};
 use types::{Column, Schema};
 
 use crate::relation::{self, Relation};
@@ -39,6 +40,8 @@ pub(crate) struct Index {
     pub(crate) included: Vec<usize>,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
+    /// When a transaction checks the constraint that it upholds.
+    pub(crate) deferral: Deferral,
     pub(crate) method: IndexMethod,
     /// Position among the secondary indexes.
     pub(crate) position: Option<usize>,
@@ -86,6 +89,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         included: vec![],
         unique: true,
         primary: true,
+        deferral: Deferral::Never,
         method: IndexMethod::Tree,
         position: None,
     });
@@ -95,14 +99,25 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         columns: index.columns.clone(),
         included: index.included.clone(),
         unique: index.unique,
-        primary: false,
+        primary: index.primary,
+        deferral: index.deferral,
         method: index.method,
         position: Some(position),
     });
-    primary.into_iter().chain(secondary).collect()
+    let mut all: Vec<Index> = primary.into_iter().chain(secondary).collect();
+    all.sort_by_key(|index| !index.primary);
+    all
 }
 
 impl Index {
+    /// Whether it finds what the foreign key refers to.
+    pub(crate) fn upholds(&self, key: &ForeignKey) -> bool {
+        self.unique
+            && self.deferral.is_never()
+            && self.columns.len() == key.referenced.len()
+            && self.columns.iter().all(|column| key.referenced.contains(column))
+    }
+
     /// All its columns: the indexed ones, then those included.
     pub(crate) fn attributes(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().chain(&self.included).copied()

@@ -38,8 +38,13 @@ impl CatalogTable {
             constraints.push(Constraint::PrimaryKey(def.primary_key.clone()));
         }
         let not_null = |i: &usize| !def.schema.columns[*i].nullable;
-        for index in def.indexes.iter().filter(|i| i.unique && i.columns.iter().all(not_null)) {
-            constraints.push(Constraint::Unique(index.columns.clone()));
+        let unique = def.indexes.iter().filter(|index| index.is_always_unique());
+        for index in unique.filter(|index| index.columns.iter().all(not_null)) {
+            let columns = index.columns.clone();
+            constraints.push(match index.primary {
+                true => Constraint::PrimaryKey(columns),
+                false => Constraint::Unique(columns),
+            });
         }
         let schema = def.schema.arrow();
         CatalogTable { def, schema, constraints: Constraints::new_unverified(constraints) }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion_common::ScalarValue;
 use types::{LogicalType, Schema, SqlError, SqlResult, SqlState};
 
-use crate::constraints::Constraints;
+use crate::constraints::{Constraints, Deferral};
 use crate::view::ViewDef;
 
 /// The id of a table; never used twice in one database.
@@ -37,7 +37,8 @@ impl TableId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexId(pub u32);
 
-/// A table, clustered on its primary key (on a hidden row id when it has none).
+/// A table, clustered on its primary key. One that has none, or one that an index upholds
+/// ([`IndexDef::primary`]), is clustered on a hidden row id.
 #[derive(Clone, Debug)]
 pub struct TableDef {
     /// The id.
@@ -48,7 +49,8 @@ pub struct TableDef {
     pub schema: Schema,
     /// How its rows are kept.
     pub storage: TableStorage,
-    /// Ordinals of the primary key's columns, in key order; empty when there is none.
+    /// Ordinals of the columns of the primary key that the table is clustered on, in key order; empty
+    /// when its rows have ids. See [`TableDef::primary_columns`].
     pub primary_key: Vec<usize>,
     /// The secondary indexes.
     pub indexes: Vec<Arc<IndexDef>>,
@@ -110,6 +112,10 @@ pub struct IndexDef {
     pub unique: bool,
     /// What its entries are ordered by.
     pub method: IndexMethod,
+    /// Whether it upholds the primary key of a table that is clustered on row ids.
+    pub primary: bool,
+    /// When a transaction checks the constraint that it upholds.
+    pub deferral: Deferral,
 }
 
 /// What the entries of an index are ordered by.
@@ -133,6 +139,26 @@ impl IndexMethod {
 }
 
 impl IndexDef {
+    /// An index of this name over these columns, which demands nothing.
+    pub fn new(id: IndexId, name: &str, columns: Vec<usize>) -> IndexDef {
+        IndexDef {
+            id,
+            name: name.to_owned(),
+            columns,
+            included: vec![],
+            unique: false,
+            method: IndexMethod::Tree,
+            primary: false,
+            deferral: Deferral::Never,
+        }
+    }
+
+    /// Whether no statement ever sees two rows with the same (non-null) indexed values. Between the
+    /// statements of a transaction a deferrable constraint may be broken.
+    pub fn is_always_unique(&self) -> bool {
+        self.unique && self.deferral == Deferral::Never
+    }
+
     /// Whether it finds equal values only.
     pub fn is_hash(&self) -> bool {
         self.method == IndexMethod::Hash
@@ -154,8 +180,22 @@ impl IndexDef {
 }
 
 impl TableDef {
+    /// The index that upholds the primary key, if the table is not clustered on it.
+    pub fn primary_index(&self) -> Option<&Arc<IndexDef>> {
+        self.indexes.iter().find(|index| index.primary)
+    }
+
+    /// Ordinals of the primary key's columns, in key order; empty when there is none.
+    pub fn primary_columns(&self) -> &[usize] {
+        let of_index = self.primary_index().map(|index| index.columns.as_slice());
+        of_index.unwrap_or(&self.primary_key)
+    }
+
     /// The name of the primary key's constraint.
     pub fn primary_key_name(&self) -> String {
+        if let Some(index) = self.primary_index() {
+            return index.name.clone();
+        }
         let given = self.constraints.primary_key_name.clone();
         given.unwrap_or_else(|| format!("{}_pkey", self.name))
     }

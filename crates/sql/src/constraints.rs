@@ -69,7 +69,7 @@ pub struct ForeignKey {
     pub columns: Vec<usize>,
     /// Id of the referenced table.
     pub table: u32,
-    /// Ordinals of the referenced columns: the primary key or a unique index.
+    /// Ordinals of the referenced columns: those of a key that is not deferrable.
     pub referenced: Vec<usize>,
     /// What happens to rows that refer to a row that is deleted.
     pub on_delete: ReferentialAction,
@@ -90,6 +90,22 @@ pub enum Deferral {
     Possible,
     /// When it commits, unless `SET CONSTRAINTS` says otherwise: `INITIALLY DEFERRED`.
     Initial,
+}
+
+impl Deferral {
+    /// As a constraint's definition says it behind the rest; nothing where it need not.
+    pub fn words(self) -> &'static str {
+        match self {
+            Deferral::Never => "",
+            Deferral::Possible => " DEFERRABLE",
+            Deferral::Initial => " DEFERRABLE INITIALLY DEFERRED",
+        }
+    }
+
+    /// Whether it is checked at the end of each statement, whatever a transaction says.
+    pub fn is_never(&self) -> bool {
+        *self == Deferral::Never
+    }
 }
 
 /// What happens to referring rows.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::bind::table_not_found;
-use crate::catalog::{Catalog, TableDef, TableId, TableStorage};
-use crate::constraints::{Check, ColumnDefault, Constraints, ForeignKey};
+use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
+use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
 use crate::dml::is_assignable;
 use crate::parse::{ColumnSpec, ConstraintSpec, CreateTable, ForeignKeySpec};
 
@@ -19,15 +19,17 @@ pub struct Draft {
     pub name: String,
     /// Its columns.
     pub schema: Schema,
-    /// Ordinals of the primary key's columns.
+    /// Ordinals of the columns of the primary key that the table is clustered on.
     pub primary_key: Vec<usize>,
-    /// Unique constraints that have no index yet.
+    /// Indexes that it has already.
+    pub indexes: Vec<IndexDef>,
+    /// Keys that have no index yet.
     pub unique: Vec<UniqueDraft>,
     /// Everything else.
     pub constraints: Constraints,
 }
 
-/// A unique constraint that has no index yet.
+/// A key that has no index yet.
 #[derive(Clone, Debug)]
 pub struct UniqueDraft {
     /// Its name, which is the index's.
@@ -36,6 +38,26 @@ pub struct UniqueDraft {
     pub columns: Vec<usize>,
     /// Ordinals of the columns that the index only carries.
     pub included: Vec<usize>,
+    /// Whether it is the primary key of a table that is clustered on row ids.
+    pub primary: bool,
+    /// When a transaction checks it.
+    pub deferral: Deferral,
+}
+
+impl UniqueDraft {
+    /// Its index.
+    pub fn index(self, id: IndexId) -> IndexDef {
+        let UniqueDraft { name, columns, included, primary, deferral } = self;
+        let index = IndexDef::new(id, &name, columns);
+        IndexDef { included, unique: true, primary, deferral, ..index }
+    }
+}
+
+/// A key that others may refer to.
+struct Referable {
+    columns: Vec<usize>,
+    is_primary: bool,
+    deferral: Deferral,
 }
 
 impl Draft {
@@ -46,6 +68,7 @@ impl Draft {
             name: name.to_owned(),
             schema: Schema::default(),
             primary_key: vec![],
+            indexes: vec![],
             unique: vec![],
             constraints: Constraints::default(),
         }
@@ -134,16 +157,17 @@ impl Draft {
         catalog: &dyn Catalog,
     ) -> SqlResult<()> {
         match spec {
-            ConstraintSpec::PrimaryKey { name, columns } => {
-                self.set_primary_key(name.clone(), columns)
+            ConstraintSpec::PrimaryKey { name, columns, deferral } => {
+                self.set_primary_key(name.clone(), columns, *deferral)
             }
-            ConstraintSpec::Unique { name, columns, included } => {
+            ConstraintSpec::Unique { name, columns, included, deferral } => {
                 let all: Vec<&str> = columns.iter().chain(included).map(String::as_str).collect();
                 let base = format!("{}_{}_key", self.name, all.join("_"));
                 let (columns, included) = (self.key(columns)?, self.included(included)?);
                 let name = self.constraint_name(name.clone(), base)?;
                 self.constraints.unique.push(name.clone());
-                self.unique.push(UniqueDraft { name, columns, included });
+                let (primary, deferral) = (false, *deferral);
+                self.unique.push(UniqueDraft { name, columns, included, primary, deferral });
                 Ok(())
             }
             ConstraintSpec::Check { name, expression, columns } => {
@@ -160,8 +184,13 @@ impl Draft {
         }
     }
 
-    fn set_primary_key(&mut self, name: Option<String>, columns: &[String]) -> SqlResult<()> {
-        if !self.primary_key.is_empty() {
+    fn set_primary_key(
+        &mut self,
+        name: Option<String>,
+        columns: &[String],
+        deferral: Deferral,
+    ) -> SqlResult<()> {
+        if self.has_primary_key() {
             let message =
                 format!("multiple primary keys for table \"{}\" are not allowed", self.name);
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
@@ -172,7 +201,37 @@ impl Draft {
         }
         let usual = format!("{}_pkey", self.name);
         self.constraints.primary_key_name = name.filter(|n| *n != usual);
+        if deferral != Deferral::Never {
+            self.uncluster(deferral);
+        }
         Ok(())
+    }
+
+    /// Whether there is a primary key, of whatever kind.
+    pub fn has_primary_key(&self) -> bool {
+        !self.primary_key.is_empty()
+            || self.unique.iter().any(|unique| unique.primary)
+            || self.indexes.iter().any(|index| index.primary)
+    }
+
+    /// Whether the column at an ordinal is part of it.
+    pub fn is_in_primary_key(&self, ordinal: usize) -> bool {
+        let of_index = self.indexes.iter().filter(|index| index.primary);
+        let of_draft = self.unique.iter().filter(|unique| unique.primary);
+        let columns = of_index.map(|i| &i.columns).chain(of_draft.map(|u| &u.columns));
+        columns.chain([&self.primary_key]).any(|columns| columns.contains(&ordinal))
+    }
+
+    /// Has an index uphold the primary key, if the table is to be clustered on it: two of its rows can have one
+    /// key between the statements of a transaction, or its rows are not in a tree.
+    pub fn uncluster(&mut self, deferral: Deferral) {
+        if self.primary_key.is_empty() {
+            return;
+        }
+        let (columns, included) = (std::mem::take(&mut self.primary_key), vec![]);
+        let given = self.constraints.primary_key_name.take();
+        let name = given.unwrap_or_else(|| format!("{}_pkey", self.name));
+        self.unique.insert(0, UniqueDraft { name, columns, included, primary: true, deferral });
     }
 
     /// The ordinals of a key's columns.
@@ -241,23 +300,24 @@ impl Draft {
         spec: &ForeignKeySpec,
         catalog: &dyn Catalog,
     ) -> SqlResult<(u32, Schema, Vec<usize>)> {
-        let (id, schema, primary_key, unique) = if spec.table == self.name {
-            let unique: Vec<Vec<usize>> = self.unique.iter().map(|u| u.columns.clone()).collect();
-            (self.id, self.schema.clone(), self.primary_key.clone(), unique)
+        let (id, schema, keys) = if spec.table == self.name {
+            (self.id, self.schema.clone(), self.own_keys())
         } else {
             let table = catalog.table(&spec.table);
             let table = table.ok_or_else(|| table_not_found(catalog, &spec.table))?;
-            let unique = table.indexes.iter().filter(|i| i.unique).map(|i| i.columns.clone());
-            (table.id, table.schema.clone(), table.primary_key.clone(), unique.collect())
+            let keys = keys_of(&table.primary_key, table.indexes.iter().map(AsRef::as_ref));
+            (table.id, table.schema.clone(), keys)
         };
-        let invalid = |message: String| SqlError::new(SqlState::INVALID_FOREIGN_KEY, message);
         if spec.referenced.is_empty() {
-            if primary_key.is_empty() {
+            let Some(primary) = keys.into_iter().find(|key| key.is_primary) else {
                 let message =
                     format!("there is no primary key for referenced table \"{}\"", spec.table);
                 return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
-            }
-            return Ok((id.0, schema, primary_key));
+            };
+            return match primary.deferral {
+                Deferral::Never => Ok((id.0, schema, primary.columns)),
+                _ => Err(deferrable_referenced("primary key", &spec.table)),
+            };
         }
         let ordinal = |name: &String| {
             schema.ordinal(name).ok_or_else(|| {
@@ -268,15 +328,32 @@ impl Draft {
             })
         };
         let wanted = spec.referenced.iter().map(ordinal).collect::<SqlResult<Vec<_>>>()?;
-        let same =
-            |key: &Vec<usize>| key.len() == wanted.len() && key.iter().all(|c| wanted.contains(c));
-        if !same(&primary_key) && !unique.iter().any(same) {
-            return Err(invalid(format!(
-                "there is no unique constraint matching given keys for referenced table \"{}\"",
-                spec.table
-            )));
+        let same = |key: &&Referable| {
+            key.columns.len() == wanted.len() && key.columns.iter().all(|c| wanted.contains(c))
+        };
+        let matching: Vec<&Referable> = keys.iter().filter(same).collect();
+        if matching.iter().any(|key| key.deferral == Deferral::Never) {
+            return Ok((id.0, schema, wanted));
         }
-        Ok((id.0, schema, wanted))
+        if !matching.is_empty() {
+            return Err(deferrable_referenced("unique constraint", &spec.table));
+        }
+        let message = format!(
+            "there is no unique constraint matching given keys for referenced table \"{}\"",
+            spec.table
+        );
+        Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message))
+    }
+
+    /// The keys that the table has or is to have.
+    fn own_keys(&self) -> Vec<Referable> {
+        let mut keys = keys_of(&self.primary_key, self.indexes.iter());
+        keys.extend(self.unique.iter().map(|unique| Referable {
+            columns: unique.columns.clone(),
+            is_primary: unique.primary,
+            deferral: unique.deferral,
+        }));
+        keys
     }
 
     /// The name given, if it is free, or one made of `base`.
@@ -285,6 +362,7 @@ impl Draft {
             self.constraints.checks.iter().any(|c| c.name == name)
                 || self.constraints.foreign_keys.iter().any(|k| k.name == name)
                 || self.unique.iter().any(|u| u.name == name)
+                || self.indexes.iter().any(|i| i.unique && i.name == name)
         };
         match given {
             Some(name) if taken(&name) => {
@@ -353,6 +431,27 @@ impl Draft {
         }
         Ok(())
     }
+}
+
+/// The keys of a table that is clustered on these columns, or on row ids.
+fn keys_of<'a>(clustered: &[usize], indexes: impl Iterator<Item = &'a IndexDef>) -> Vec<Referable> {
+    let primary = Some(clustered).filter(|columns| !columns.is_empty()).map(|columns| Referable {
+        columns: columns.to_vec(),
+        is_primary: true,
+        deferral: Deferral::Never,
+    });
+    let unique = indexes.filter(|index| index.unique).map(|index| Referable {
+        columns: index.columns.clone(),
+        is_primary: index.primary,
+        deferral: index.deferral,
+    });
+    primary.into_iter().chain(unique).collect()
+}
+
+/// 55000: rows that are there twice for a while are nothing to refer to.
+fn deferrable_referenced(what: &str, table: &str) -> SqlError {
+    let message = format!("cannot use a deferrable {what} for referenced table \"{table}\"");
+    SqlError::new(SqlState("55000"), message)
 }
 
 fn comparable(constraint: &str, own: &Column, other: &Column) -> SqlResult<()> {

@@ -426,12 +426,14 @@ fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
     Ok(())
 }
 
-/// A statement about the session and its transaction, if it is one.
+/// A statement about the session and its transaction, or about when constraints are checked, if it is one.
 fn of_session(text: &str, tokens: &tokens::Tokens) -> Option<SqlResult<Statement>> {
     let of_constraints = deferral::statement(text, tokens);
     let of_constraints = of_constraints.map(|set| set.map(Statement::SetConstraints));
     let notified = || notification::statement(text, tokens).map(|n| n.map(Statement::Notification));
+    let altered = || deferral::alteration(text, tokens).map(|a| a.map(Statement::AlterTable));
     of_constraints
+        .or_else(altered)
         .or_else(notified)
         .or_else(|| cursor::statement(text, tokens))
         .or_else(|| prepare::statement(text, tokens))

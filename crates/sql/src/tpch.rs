@@ -98,13 +98,11 @@ impl Tpch {
                 Statement::CreateIndex(index) => {
                     let table = tables.get_mut(&index.table).unwrap();
                     let ordinal = |c: &String| table.schema.ordinal(c).unwrap();
+                    let columns = index.columns.iter().map(ordinal).collect();
                     table.indexes.push(Arc::new(IndexDef {
-                        included: vec![],
-                        id: IndexId(i as u32),
-                        name: index.name,
-                        columns: index.columns.iter().map(ordinal).collect(),
                         unique: index.unique,
                         method: index.method,
+                        ..IndexDef::new(IndexId(i as u32), &index.name, columns)
                     }));
                     let mut with = TableStatistics::clone(&table.statistics);
                     with.index_leaf_pages.push(with.row_count / 150);

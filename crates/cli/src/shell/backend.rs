@@ -134,6 +134,10 @@ pub struct RelationIndex {
     pub included: Vec<String>,
     /// Whether it forbids duplicates.
     pub unique: bool,
+    /// Whether it upholds the primary key.
+    pub primary: bool,
+    /// When a transaction checks that, in the words of SQL; empty at the end of each statement.
+    pub deferral: &'static str,
     /// The access method: `btree` or `hash`.
     pub method: &'static str,
 }

@@ -22,7 +22,11 @@ pub fn indexes(relations: &[Relation]) -> Table {
             push(primary_key_name(relation), &relation.primary_key, "primary key");
         }
         for index in &relation.indexes {
-            let kind = if index.unique { "unique" } else { "index" };
+            let kind = match (index.primary, index.unique) {
+                (true, _) => "primary key",
+                (_, true) => "unique",
+                _ => "index",
+            };
             push(index.name.clone(), &index.columns, kind);
         }
     }
@@ -48,14 +52,18 @@ pub fn footers(relation: &Relation) -> Vec<String> {
         lines.push(format!("    \"{name}\" PRIMARY KEY, btree ({columns})"));
     }
     for index in &relation.indexes {
-        let unique = if index.unique { "UNIQUE, " } else { "" };
+        let unique = match (index.primary, index.unique) {
+            (true, _) => "PRIMARY KEY, ",
+            (_, true) => "UNIQUE, ",
+            _ => "",
+        };
         let columns = index.columns.join(", ");
         let included = match index.included.as_slice() {
             [] => String::new(),
             columns => format!(" INCLUDE ({})", columns.join(", ")),
         };
-        lines
-            .push(format!("    \"{}\" {unique}{} ({columns}){included}", index.name, index.method));
+        let (name, method, deferral) = (&index.name, index.method, index.deferral);
+        lines.push(format!("    \"{name}\" {unique}{method} ({columns}){included}{deferral}"));
     }
     if !lines.is_empty() {
         lines.insert(0, "Indexes:".to_string());

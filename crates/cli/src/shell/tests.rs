@@ -82,6 +82,8 @@ impl Backend for Fake {
                 name: "t_b".into(),
                 columns: vec!["b".into()],
                 unique: true,
+                primary: false,
+                deferral: "",
                 method: "btree",
             }],
             row_count: 12,

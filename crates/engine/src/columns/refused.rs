@@ -1,4 +1,4 @@
-//! What column tables cannot be yet, refused where it is asked for.
+//! What column tables cannot be, refused where it is asked for.
 
 use columnar::encode;
 use sql::catalog::{TableDef, TableStorage};
@@ -9,33 +9,19 @@ use super::part::block_error;
 /// Refuses definitions that a column table cannot have.
 ///
 /// # Errors
-/// 0A000 for primary and foreign keys, and for columns of types that are not stored in blocks.
+/// 0A000 for tables without columns, and for columns of types that are not stored in blocks.
 pub(crate) fn check_definition(def: &TableDef) -> SqlResult<()> {
     if def.storage == TableStorage::Row {
         return Ok(());
     }
-    let refused = match () {
-        // Rows of chunks are counted by their columns.
-        () if def.schema.columns.is_empty() => {
-            let refused = format!("the column table \"{}\" without columns", def.name);
-            return Err(SqlError::unsupported(refused)
-                .with_hint("Tables that are created WITH (storage = row) need none."));
-        }
-        () if !def.primary_key.is_empty() => "a primary key",
-        () if !def.constraints.foreign_keys.is_empty() => "a foreign key",
-        () => {
-            let types: Vec<_> = def.schema.columns.iter().map(|column| column.ty).collect();
-            let schema = def.schema.arrow();
-            let none = schema.fields().iter().map(|f| arrow_array::new_empty_array(f.data_type()));
-            return encode(&types, &none.collect::<Vec<_>>()).map(drop).map_err(block_error);
-        }
-    };
-    Err(refusal(refused, &def.name))
-}
-
-fn refusal(what: &str, table: &str) -> SqlError {
-    SqlError::unsupported(format!("{what} on the column table \"{table}\"")).with_hint(
-        "Tables that are created WITH (storage = row) have such keys; column tables have \
-             unique constraints and indexes.",
-    )
+    // Rows of chunks are counted by their columns.
+    if def.schema.columns.is_empty() {
+        let refused = format!("the column table \"{}\" without columns", def.name);
+        return Err(SqlError::unsupported(refused)
+            .with_hint("Tables that are created WITH (storage = row) need none."));
+    }
+    let types: Vec<_> = def.schema.columns.iter().map(|column| column.ty).collect();
+    let schema = def.schema.arrow();
+    let none = schema.fields().iter().map(|f| arrow_array::new_empty_array(f.data_type()));
+    encode(&types, &none.collect::<Vec<_>>()).map(drop).map_err(block_error)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::Schema;
 use sql::Draft;
-use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStorage};
+use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
+use sql::constraints::Deferral;
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -17,7 +18,7 @@ use crate::catalog::{Snapshot, TableEntry};
 use crate::columns::{StoredColumns, attach, check_definition, claim};
 use crate::database::Database;
 use crate::fault;
-use crate::load::{Loader, drop_trees};
+use crate::load::{Loader, Target, drop_trees};
 use crate::stream::QueryRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -52,12 +53,10 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     if !create.temporary {
         name_sequences(&mut draft, snapshot);
     }
-    for unique in &draft.unique {
-        if snapshot.has_relation(&unique.name) {
-            return Err(exists(&unique.name));
-        }
+    let def = stored_as(said_storage(create)?, writing, &draft, &mut ids)?;
+    if let Some(index) = def.indexes.iter().find(|index| snapshot.has_relation(&index.name)) {
+        return Err(exists(&index.name));
     }
-    let def = stored_as(said_storage(create)?, writing, defined(&draft, &mut ids))?;
     let remote = match &create.location {
         Some(location) => {
             let claimed = claim(writing.db, &def, location);
@@ -169,10 +168,7 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
     };
     let mut def = draft.table(&none);
     for unique in &draft.unique {
-        let sql::UniqueDraft { name, columns, included } = unique.clone();
-        let (id, method) = (IndexId(ids.take()), IndexMethod::Tree);
-        let index = IndexDef { id, name, columns, included, unique: true, method };
-        def.indexes.push(Arc::new(index));
+        def.indexes.push(Arc::new(unique.clone().index(IndexId(ids.take()))));
     }
     def
 }
@@ -185,14 +181,24 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
 fn stored_as(
     said: Option<TableStorage>,
     writing: &Writing<'_>,
-    def: TableDef,
+    draft: &Draft,
+    ids: &mut Ids,
 ) -> SqlResult<TableDef> {
     let storage = said.unwrap_or(writing.settings.default_table_storage);
-    let stored = TableDef { storage, ..def.clone() };
-    match check_definition(&stored) {
+    if storage == TableStorage::Row {
+        return Ok(defined(draft, ids));
+    }
+    let mut unclustered = draft.clone();
+    unclustered.uncluster(Deferral::Never);
+    let first = ids.0;
+    let def = TableDef { storage, ..defined(&unclustered, ids) };
+    match check_definition(&def) {
         Err(error) if said.is_some() => Err(error),
-        Err(_) => Ok(def),
-        Ok(()) => Ok(stored),
+        Err(_) => {
+            ids.0 = first;
+            Ok(defined(draft, ids))
+        }
+        Ok(()) => Ok(def),
     }
 }
 
@@ -222,7 +228,7 @@ async fn filled(
 ) -> SqlResult<Option<(TableEntry, u64)>> {
     let schema = entry.def.schema.arrow();
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let mut loader = Loader::empty(db, Arc::new(entry.clone()), cancel)?;
+    let mut loader = Loader::empty(db, Target::of(Arc::new(entry.clone())), cancel)?;
     let mut count = 0;
     while let Some(batch) = rows.next().await? {
         let typed = batch.columns().iter().zip(&entry.def.schema.columns);

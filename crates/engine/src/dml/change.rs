@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use storage::{Redo, Store, planted};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::deferred::{check_now, checked_now};
 use super::entries::Entries;
 use super::internal;
 use super::rows::Rows;
@@ -18,6 +19,7 @@ use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::isolation;
 use crate::load::{Leaving, Left, Loader, Rebuilt, drop_trees};
+use crate::locks::LockMode;
 use crate::undo::ReadView;
 use crate::writing::Writing;
 
@@ -63,7 +65,7 @@ pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
 ///
 /// Errors: 40001 when others have changed the rows meanwhile, 40P01; 23505 for keys that are there already, and those of storage.
 pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlResult<()> {
-    let mut ready = vec![];
+    let (due, mut ready) = (checked_now(writing, &changes), vec![]);
     for change in changes.into_iter().filter(|c| !c.is_empty()) {
         match prepare(writing, change).await {
             Ok(one) => ready.push(one),
@@ -73,10 +75,11 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
             }
         }
     }
-    match ready.is_empty() {
-        true => Ok(()),
-        false => make(writing, ready).await,
+    if ready.is_empty() {
+        return Ok(());
     }
+    make(writing, ready).await?;
+    check_now(writing, due).await
 }
 
 /// Puts trees that were written anew in the place of those of a table, as [`commit`].
@@ -142,7 +145,8 @@ async fn rebuilt(writing: &Writing<'_>, change: &Change) -> SqlResult<Rebuilt> {
     let Change { entry, removed, added, .. } = change;
     alone(writing, entry, !removed.is_empty()).await?;
     let (entry, left) = (entry.clone(), leaving(writing, change).await?);
-    let mut loader = Loader::without(writing.db, entry, left, writing.cancel.clone()).await?;
+    let target = writing.target(&entry)?;
+    let mut loader = Loader::without(writing.db, target, left, writing.cancel.clone()).await?;
     loader.push_all(&added.batch, &added.ids).await?;
     loader.build(writing.db).await
 }
@@ -154,10 +158,15 @@ async fn lock(writing: &Writing<'_>, entry: &TableEntry, entries: &[Entries]) ->
     if entries.iter().any(|tree| tree.is_outdated(view)) && !planted::is("lost-update") {
         return Err(writing.block()?.overtaken());
     }
-    match writing.block()?.is_frozen() && entries.iter().any(|tree| tree.is_changed_later(view)) {
-        true => Err(changed_twice(entry)),
-        false => Ok(()),
+    let block = writing.block()?;
+    if block.is_frozen() && entries.iter().any(|tree| tree.is_changed_later(view)) {
+        return Err(changed_twice(entry));
     }
+    let right = block.right()?;
+    for tree in entries {
+        block.note_doubts(tree.doubts(|key| !right.try_lock(key, LockMode::Turn)));
+    }
+    Ok(())
 }
 
 /// The rows that go, for a load that leaves them out.
@@ -262,11 +271,11 @@ async fn apply_all(
     });
     let trees: Vec<&Entries> = in_place.flatten().collect();
     for tree in &trees {
-        let is_unique = tree.check_stored().await;
-        if is_unique.is_err() || tree.adds_unique_entries() {
+        let doubts = tree.check_stored().await;
+        if doubts.is_err() || tree.adds_unique_entries() {
             block.note_newest_seen();
         }
-        is_unique?;
+        block.note_doubts(doubts?);
         if block.keeps_version() && tree.hides_added(view) {
             return Err(isolation::concurrent_update());
         }

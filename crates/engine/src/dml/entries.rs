@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use runtime::IoCounters;
 use runtime::sync::Cancel;
+use sql::catalog::TableId;
 use storage::{Depth, Redo, Store, Tree, TreeId, planted};
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
 use types::text::format_value;
 use types::{SqlError, SqlResult};
 
+use super::foreign::row_texts;
 use super::in_parts::InParts;
 use super::rows::Rows;
 use crate::catalog::TableEntry;
+use crate::deferred::{Doubt, Doubted};
 use crate::fault;
 use crate::load::{duplicate_key, key_arrays};
 use crate::locks::{LockKey, LockMode};
@@ -38,6 +41,9 @@ struct Unique {
     count: usize,
     name: String,
     table: String,
+    table_id: TableId,
+    /// Whether it may be broken for a while.
+    is_deferrable: bool,
     /// Names of these columns, with their ordinals.
     columns: Vec<(String, usize)>,
 }
@@ -69,6 +75,8 @@ impl Entries {
             count: key.len(),
             name: def.primary_key_name(),
             table: def.name.clone(),
+            table_id: def.id,
+            is_deferrable: false,
             columns: columns(&def.primary_key),
         });
         let new = |tree: &Tree, key, unique| Entries {
@@ -98,7 +106,8 @@ impl Entries {
             let key = stored.layout.key.clone();
             let (count, name) = (index.columns.len(), index.name.clone());
             let (columns, table) = (columns(&index.columns), def.name.clone());
-            let unique = Unique { count, name, table, columns };
+            let (table_id, is_deferrable) = (def.id, !index.deferral.is_never());
+            let unique = Unique { count, name, table, table_id, is_deferrable, columns };
             let mut entries = new(&stored.tree, key, index.unique.then_some(unique));
             entries.fill(removed, added, &stored.layout, cancel).await?;
             all.push(entries);
@@ -172,22 +181,54 @@ impl Entries {
 
     /// Refuses duplicates among the rows that are added.
     fn check_added(&self) -> SqlResult<()> {
-        let mut last: Option<&[u8]> = None;
-        for (key, change) in &self.changes {
-            let Some((_, row)) = &change.new else { continue };
-            let prefix = self.unique_prefix(key);
-            if prefix.is_some() && prefix == last {
-                return Err(self.violation(*row));
-            }
-            last = prefix;
+        match self.repeated().next() {
+            Some(row) if !self.is_deferrable() => Err(self.violation(row)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Refuses duplicates of stored rows that stay.
-    pub(crate) async fn check_stored(&self) -> SqlResult<()> {
+    /// Rows that are added with the unique key of others that are.
+    fn repeated(&self) -> impl Iterator<Item = usize> {
+        let mut last: Option<&[u8]> = None;
+        self.changes.iter().filter_map(move |(key, change)| {
+            let (_, row) = change.new.as_ref()?;
+            let prefix = self.unique_prefix(key);
+            let is_repeated = prefix.is_some() && prefix == last;
+            last = prefix;
+            is_repeated.then_some(*row)
+        })
+    }
+
+    fn is_deferrable(&self) -> bool {
+        self.unique.as_ref().is_some_and(|unique| unique.is_deferrable)
+    }
+
+    /// What is in doubt of a deferrable key before the tree is looked at: rows that are added with the same key,
+    /// and with those that others have locked before.
+    pub(crate) fn doubts(&self, is_taken: impl Fn(&LockKey) -> bool) -> Vec<Doubt> {
+        if !self.is_deferrable() {
+            return vec![];
+        }
+        let taken = self.changes.iter().filter_map(|(key, change)| {
+            let (None, Some((_, row))) = (&change.old, &change.new) else { return None };
+            let key = LockKey { tree: self.tree.id(), key: self.unique_prefix(key)?.to_vec() };
+            is_taken(&key).then_some(*row)
+        });
+        self.repeated().chain(taken).filter_map(|row| self.doubt(row)).collect()
+    }
+
+    fn doubt(&self, row: usize) -> Option<Doubt> {
+        let unique = self.unique.as_ref()?;
+        let ordinals: Vec<usize> = unique.columns.iter().map(|(_, ordinal)| *ordinal).collect();
+        let values = row_texts(&self.added.batch, &ordinals, row)?;
+        let (table, constraint) = (unique.table_id, unique.name.clone());
+        Some(Doubt { table, constraint, what: Doubted::Unique, values })
+    }
+
+    /// Refuses duplicates of stored rows that stay; those of a deferrable key are in doubt.
+    pub(crate) async fn check_stored(&self) -> SqlResult<Vec<Doubt>> {
         if planted::is("unique-not-checked") {
-            return Ok(());
+            return Ok(vec![]);
         }
         let (mut ranges, mut rows) = (vec![], vec![]);
         for (key, change) in &self.changes {
@@ -198,16 +239,19 @@ impl Entries {
                 rows.push(*row);
             }
         }
-        let (mut found, io) = (None, IoCounters::default());
+        let (mut found, io) = (vec![], IoCounters::default());
         let mut visit = |position: usize, key: &[u8], _: &[u8]| {
             let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
             if !goes {
-                found = found.or(Some(rows[position]));
+                found.push(rows[position]);
             }
         };
         let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
         searched.map_err(fault::storage)?;
-        found.map_or(Ok(()), |row| Err(self.violation(row)))
+        match found.first() {
+            Some(&row) if !self.is_deferrable() => Err(self.violation(row)),
+            _ => Ok(found.into_iter().filter_map(|row| self.doubt(row)).collect()),
+        }
     }
 
     /// Whether keys come to a unique index: others may have had one of them until now. A row's own key that others
@@ -219,16 +263,21 @@ impl Entries {
         !self.is_of_rows && self.changes.iter().any(comes)
     }
 
-    /// What has to be locked: rows that change, and unique keys that come or go.
+    /// What has to be locked: rows that change, and unique keys that come or go; those of a deferrable key may
+    /// come in several transactions.
     pub(crate) fn locks(&self) -> Vec<(LockKey, LockMode)> {
         let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);
+        let of_unique = match self.is_deferrable() {
+            true => LockMode::Share,
+            false => LockMode::Update,
+        };
         let lock = |(key, change): (&Vec<u8>, &EntryChange)| {
             let stays = change.old.is_some() && change.new.is_some();
             match (self.is_of_rows, stays) {
                 (true, true) => Some(locked(key, LockMode::NoKeyUpdate)),
                 (true, false) => Some(locked(key, LockMode::Update)),
                 (false, true) => None,
-                (false, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
+                (false, false) => Some(locked(self.unique_prefix(key)?, of_unique)),
             }
         };
         self.changes.iter().filter_map(lock).collect()

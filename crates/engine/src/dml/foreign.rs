@@ -3,8 +3,7 @@
 
 mod deferred;
 
-pub(crate) use deferred::check_dangling;
-pub(super) use deferred::note_missing;
+pub(super) use deferred::{check_referred, note_missing};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,15 +20,15 @@ use super::references::{Reference, missing_parent, referring, shown_key};
 use super::rows::{Rows, batch};
 use super::{Change, checked};
 use crate::catalog::TableEntry;
-use crate::deferred::Dangling;
+use crate::deferred::{Doubt, Doubted};
 use crate::locks::LockMode;
 use crate::writing::Writing;
 
 /// Rows that one query looks for.
-const KEYS_PER_QUERY: usize = 200;
+pub(super) const KEYS_PER_QUERY: usize = 200;
 
 /// A key as texts, one per column.
-type Key = Vec<String>;
+pub(super) type Key = Vec<String>;
 
 /// The change, and those of other tables that follow from it.
 ///
@@ -81,7 +80,7 @@ impl State<'_> {
             if self.defers(&child, &key, &gone, &found)? {
                 continue;
             }
-            self.act(table, &child, &key, &gone, found)?;
+            self.act(table, &child, &key, &gone, found).await?;
             let child = child.def.id;
             open.push((child, referring(catalog, child).into_iter()));
         }
@@ -160,13 +159,13 @@ impl State<'_> {
     ) -> SqlResult<bool> {
         let values = texts(found, &key.columns);
         let is_refused = Self::action(key, gone, &values) == ReferentialAction::Refuse;
-        if !is_refused || !self.writing.defers(key) {
+        if !is_refused || !self.writing.defers(&key.name, key.deferral) {
             return Ok(false);
         }
-        self.writing.block()?.note_dangling(values.into_iter().flatten().map(|values| Dangling {
+        self.writing.block()?.note_doubts(values.into_iter().flatten().map(|values| Doubt {
             table: child.def.id,
             constraint: key.name.clone(),
-            was_removed: true,
+            what: Doubted::Removed,
             values,
         }));
         Ok(true)
@@ -185,7 +184,7 @@ impl State<'_> {
         }
     }
 
-    fn act(
+    async fn act(
         &mut self,
         table: TableId,
         child: &Arc<TableEntry>,
@@ -203,9 +202,9 @@ impl State<'_> {
                 return Err(still_referenced(parent, child, key, &found, 0));
             }
             ReferentialAction::Cascade if !updated => Rows::none(child),
-            ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of)?,
+            ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of).await?,
             ReferentialAction::SetNull | ReferentialAction::SetDefault => {
-                self.with_fillings(child, key, &found, action)?
+                self.with_fillings(child, key, &found, action).await?
             }
         };
         let next = match self.changes.remove(&child.def.id) {
@@ -221,7 +220,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn with_new_keys(
+    async fn with_new_keys(
         &self,
         child: &TableEntry,
         key: &ForeignKey,
@@ -238,10 +237,10 @@ impl State<'_> {
             }
             columns[ordinal] = parser.finish();
         }
-        self.replaced(child, found, columns)
+        self.replaced(child, found, columns).await
     }
 
-    fn with_fillings(
+    async fn with_fillings(
         &self,
         child: &TableEntry,
         key: &ForeignKey,
@@ -263,10 +262,10 @@ impl State<'_> {
             }
             columns[ordinal] = parser.finish();
         }
-        self.replaced(child, found, columns)
+        self.replaced(child, found, columns).await
     }
 
-    fn replaced(
+    async fn replaced(
         &self,
         child: &TableEntry,
         found: &Rows,
@@ -274,7 +273,12 @@ impl State<'_> {
     ) -> SqlResult<Rows> {
         let rows = batch(&child.def.schema.arrow(), columns, found.len())?;
         let rows = checked(&child.def, &self.writing.catalog, rows)?;
-        Ok(Rows { batch: rows, ids: found.ids.clone() })
+        let ids = match &child.columns {
+            // The ids of a part are those of its rows alone.
+            Some(_) => child.take_row_ids(rows.num_rows()).await?,
+            None => found.ids.clone(),
+        };
+        Ok(Rows { batch: rows, ids })
     }
 
     /// Refuses rows that are added and refer to no row of the state afterwards.
@@ -309,11 +313,11 @@ impl State<'_> {
                 continue;
             }
             self.writing.check_seen(&reference, prefix, true)?;
-            if !self.writing.defers(key) {
+            if !self.writing.defers(&key.name, key.deferral) {
                 return Err(missing_parent(&change.entry, key, parent, rows, row));
             }
-            let dangling = dangling(&change.entry, key, rows, row);
-            self.writing.block()?.note_dangling(dangling);
+            let doubt = missing_in_doubt(&change.entry, key, rows, row);
+            self.writing.block()?.note_doubts(doubt);
         }
         Ok(())
     }
@@ -351,18 +355,18 @@ fn texts(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
     (0..rows.len()).map(|row| row_texts(&rows.batch, ordinals, row)).collect()
 }
 
-fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Option<Key> {
+pub(super) fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Option<Key> {
     ordinals.iter().map(|&i| format_value(rows.column(i), row)).collect()
 }
 
 /// What a row with a foreign key that finds no row leaves to be looked at again.
-fn dangling(
+fn missing_in_doubt(
     entry: &TableEntry,
     key: &ForeignKey,
     rows: &RecordBatch,
     row: usize,
-) -> Option<Dangling> {
+) -> Option<Doubt> {
     let values = row_texts(rows, &key.columns, row)?;
     let (table, constraint) = (entry.def.id, key.name.clone());
-    Some(Dangling { table, constraint, was_removed: false, values })
+    Some(Doubt { table, constraint, what: Doubted::Missing, values })
 }

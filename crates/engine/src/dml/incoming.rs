@@ -73,7 +73,7 @@ async fn load(
     }
     let entry = &writing.refreshed(entry)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let mut loader = Loader::without(db, entry.clone(), Left::Nothing, cancel).await?;
+    let mut loader = Loader::without(db, writing.target(entry)?, Left::Nothing, cancel).await?;
     let job = db.start_job(phase, 0);
     let (mut kept, mut count) = (kept.into_iter(), 0);
     loop {
@@ -101,7 +101,7 @@ pub(super) async fn check_referring(
 ) -> SqlResult<()> {
     for key in keys {
         let parent = &writing.referred(key)?;
-        if writing.defers(key) {
+        if writing.defers(&key.name, key.deferral) {
             foreign::note_missing(writing, entry, key, parent, rows).await?;
         } else {
             check_all(entry, key, parent, rows).await?;

@@ -143,6 +143,13 @@ impl Planned {
     }
 }
 
+/// 55000: whether a row is in conflict with one is known when the transaction ends.
+fn deferrable_arbiter(entry: &TableEntry, constraint: &str) -> SqlError {
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints \
+                   as arbiters";
+    SqlError::new(SqlState("55000"), message).of_table(&entry.def.name).of_constraint(constraint)
+}
+
 /// Which rows are inserted, and which stored rows change instead.
 async fn resolve(
     writing: &Writing<'_>,
@@ -150,6 +157,9 @@ async fn resolve(
     rows: RecordBatch,
     conflict: &Conflict,
 ) -> SqlResult<Planned> {
+    if let Some(constraint) = conflict.deferrable.as_ref().filter(|_| rows.num_rows() > 0) {
+        return Err(deferrable_arbiter(entry, constraint));
+    }
     writing.block()?.note_newest_seen();
     let proposed = Rows { ids: Arc::new(Int64Array::from(vec![0; rows.num_rows()])), batch: rows };
     let mut blocked: Vec<Option<Vec<u8>>> = vec![None; proposed.len()];

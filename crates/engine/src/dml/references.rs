@@ -1,5 +1,6 @@
 //! Looking rows up by unique keys, and which tables refer to which.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -48,7 +49,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// The unique key on these columns, in whatever order.
+    /// The unique key on these columns, in whatever order, that is not deferrable.
     ///
     /// Errors: 42830 when there is none.
     pub(crate) fn new(entry: &Arc<TableEntry>, ordinals: &[usize]) -> SqlResult<Reference> {
@@ -56,26 +57,32 @@ impl Reference {
         let same = |columns: &[usize]| {
             columns.len() == ordinals.len() && columns.iter().all(|c| ordinals.contains(c))
         };
-        let primary_key = primary_key_columns(&def.schema, &def.primary_key);
-        let (tree, key, columns) = if !def.primary_key.is_empty() && same(&def.primary_key) {
-            (&entry.tree, entry.layout.key.clone(), &def.primary_key)
-        } else {
-            let found = def.indexes.iter().position(|i| i.unique && same(&i.columns));
-            let Some(position) = found else {
-                let message = format!(
-                    "there is no unique constraint matching given keys for referenced table \"{}\"",
-                    def.name
-                );
-                return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
-            };
-            let columns = &def.indexes[position].columns;
-            let key = index_key_columns(&def.schema, &def.primary_key, columns);
-            (&entry.indexes[position].tree, key, columns)
+        if !def.primary_key.is_empty() && same(&def.primary_key) {
+            let (tree, key) = (entry.tree.clone(), entry.layout.key.clone());
+            let (columns, primary) = (def.primary_key.clone(), (0..key.len()).collect());
+            return Ok(Reference { entry: entry.clone(), tree, key, columns, primary });
+        }
+        let found = def.indexes.iter().position(|i| i.is_always_unique() && same(&i.columns));
+        let Some(position) = found else {
+            let message = format!(
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                def.name
+            );
+            return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
         };
+        Ok(Reference::of_index(entry, position))
+    }
+
+    /// The key of a unique index.
+    pub(super) fn of_index(entry: &Arc<TableEntry>, position: usize) -> Reference {
+        let def = &entry.def;
+        let columns = def.indexes[position].columns.clone();
+        let key = index_key_columns(&def.schema, &def.primary_key, &columns);
         let place = |c: &KeyColumn| key.iter().position(|k| k.ordinal == c.ordinal);
-        let primary = primary_key.iter().filter_map(place).collect();
-        let (entry, tree, columns) = (entry.clone(), tree.clone(), columns.clone());
-        Ok(Reference { entry, tree, key, columns, primary })
+        let primary = primary_key_columns(&def.schema, &def.primary_key);
+        let primary = primary.iter().filter_map(place).collect();
+        let (entry, tree) = (entry.clone(), entry.indexes[position].tree.clone());
+        Reference { entry, tree, key, columns, primary }
     }
 
     /// For each row of the table, the encoded key; `None` where a column is null.
@@ -102,7 +109,12 @@ impl Reference {
         self.encoded(&arrays, rows.num_rows())
     }
 
-    fn encoded(&self, arrays: &[ArrayRef], count: usize) -> SqlResult<Vec<Option<Vec<u8>>>> {
+    /// The same for values of the key's columns.
+    pub(super) fn encoded(
+        &self,
+        arrays: &[ArrayRef],
+        count: usize,
+    ) -> SqlResult<Vec<Option<Vec<u8>>>> {
         let encoder = KeyEncoder::new(&self.key[..self.columns.len()], arrays);
         let encode = |row: usize| {
             if encoder.has_null(row) {
@@ -142,14 +154,30 @@ impl Reference {
             wanted.map(|(i, key)| (i, (key.clone(), end_of(&key)))).unzip();
         let (mut found, io) = (vec![None; keys.len()], IoCounters::default());
         let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
-            let columns = split_columns(&self.key, stored);
-            let clustered: Vec<u8> =
-                self.primary.iter().flat_map(|&i| columns[i].iter().copied()).collect();
-            found[at[position]] = Some(clustered);
+            found[at[position]] = Some(self.clustered(stored));
         };
         let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
         searched.map_err(fault::storage)?;
         Ok(found)
+    }
+
+    /// The clustered keys of all stored rows that have one of the keys, with what others have not committed yet.
+    pub(super) async fn stored(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<HashSet<Vec<u8>>> {
+        let range = |key: &Vec<u8>| (key.clone(), end_of(key));
+        let ranges: Vec<_> = keys.iter().flatten().map(range).collect();
+        let (mut found, io) = (HashSet::new(), IoCounters::default());
+        let mut visit = |_: usize, stored: &[u8], _: &[u8]| {
+            found.insert(self.clustered(stored));
+        };
+        let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
+        searched.map_err(fault::storage)?;
+        Ok(found)
+    }
+
+    /// The clustered key of the row of an entry.
+    fn clustered(&self, stored: &[u8]) -> Vec<u8> {
+        let columns = split_columns(&self.key, stored);
+        self.primary.iter().flat_map(|&i| columns[i].iter().copied()).collect()
     }
 }
 

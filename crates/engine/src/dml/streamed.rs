@@ -102,7 +102,7 @@ pub(super) async fn change(
 ) -> SqlResult<u64> {
     alone(writing, entry, true).await?;
     let (db, cancel) = (writing.db, &writing.cancel);
-    let mut loader = Loader::empty(db, entry.clone(), cancel.clone())?;
+    let mut loader = Loader::empty(db, writing.target(entry)?, cancel.clone())?;
     let mut leaving = Leaving::of(db, entry);
     let taken = take(writing, entry, (finding, keys, change), (&mut loader, &mut leaving)).await;
     let count = match taken {

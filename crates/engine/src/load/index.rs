@@ -26,22 +26,23 @@ pub(crate) async fn build_index(
     index: &IndexDef,
 ) -> SqlResult<TreeId> {
     isolation::check_table(&writing.snapshot().read_view, entry)?;
-    index_tree(writing.db, writing.snapshot(), entry, index, &writing.cancel).await
+    let unique = index.unique.then(|| (index.columns.len(), index.name.clone()));
+    index_tree(writing.db, writing.snapshot(), entry, (index, unique), &writing.cancel).await
 }
 
-/// The same for who has the right to write: the rows are those that the trees have.
+/// The same for who has the right to write: the rows are those that the trees have. With the index comes how
+/// many of its columns must be unique, and the name of the constraint.
 pub(super) async fn index_tree(
     db: &Database,
     snapshot: &Snapshot,
     entry: &TableEntry,
-    index: &IndexDef,
+    (index, unique): (&IndexDef, Option<(usize, String)>),
     cancel: &Cancel,
 ) -> SqlResult<TreeId> {
     let def = &entry.def;
     let layout = index_layout(def, index);
     let key = layout.key.iter().map(|k| k.ordinal);
     let columns: Vec<usize> = key.chain(layout.value_columns().iter().copied()).collect();
-    let unique = index.unique.then(|| (index.columns.len(), index.name.clone()));
     let spec = TreeSpec::of_entries(&entry.tree, layout, unique);
     let mut sorting = Sorting::begin(db, vec![spec], cancel.clone());
     let job = db.start_job("reading", entry.row_count());

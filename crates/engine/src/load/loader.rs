@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
-use sql::catalog::{TableDef, TableStorage};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableStorage};
 use storage::{Store, TreeId};
 use types::{LogicalType, SqlResult};
 
@@ -26,12 +26,33 @@ const BATCH_ROWS: usize = 4096;
 /// Adds many rows to one table. Its caller has the right to write; dropped before its end it leaves
 /// the table as it was.
 pub(crate) struct Loader {
-    entry: Arc<TableEntry>,
+    target: Target,
     cancel: Cancel,
     filling: Filling,
     next_row_id: i64,
     /// Rows that it was given.
     row_count: u64,
+}
+
+/// A table that is loaded.
+pub(crate) struct Target {
+    /// The table.
+    pub(crate) entry: Arc<TableEntry>,
+    /// Its unique indexes of which it is not looked whether they are.
+    pub(crate) unchecked: Vec<IndexId>,
+}
+
+impl Target {
+    /// A table whose unique keys are checked.
+    pub(crate) fn of(entry: Arc<TableEntry>) -> Target {
+        Target { entry, unchecked: vec![] }
+    }
+
+    /// How many leading columns of an index's key must be unique, and the name of the constraint.
+    pub(super) fn unique(&self, index: &IndexDef) -> Option<(usize, String)> {
+        let is_checked = index.unique && !self.unchecked.contains(&index.id);
+        is_checked.then(|| (index.columns.len(), index.name.clone()))
+    }
 }
 
 /// What the rows become.
@@ -61,52 +82,49 @@ impl Loader {
     ///
     /// # Errors
     /// Those of opening the location of a table; 25001 for such a table in a block.
-    pub(crate) fn empty(
-        db: &Database,
-        entry: Arc<TableEntry>,
-        cancel: Cancel,
-    ) -> SqlResult<Loader> {
+    pub(crate) fn empty(db: &Database, target: Target, cancel: Cancel) -> SqlResult<Loader> {
         let stop = cancel.clone();
-        let filling = match entry.def.storage {
+        let filling = match target.entry.def.storage {
             TableStorage::Row => {
-                Filling::Rows(Sorting::begin(db, TreeSpec::of_table(&entry), cancel))
+                Filling::Rows(Sorting::begin(db, TreeSpec::of_table(&target), cancel))
             }
             TableStorage::Column => {
-                Filling::OnlyPart(column_load(db, &entry, FIRST_ROW_ID, cancel)?)
+                Filling::OnlyPart(column_load(db, &target.entry, FIRST_ROW_ID, cancel)?)
             }
         };
-        Ok(Loader { entry, cancel: stop, filling, next_row_id: FIRST_ROW_ID, row_count: 0 })
+        Ok(Loader { target, cancel: stop, filling, next_row_id: FIRST_ROW_ID, row_count: 0 })
     }
 
     /// A loader that keeps the rows which do not go. If that is all of them, those of a column table are
     /// left where they are.
     pub(crate) async fn without(
         db: &Database,
-        entry: Arc<TableEntry>,
+        target: Target,
         left: Left,
         cancel: Cancel,
     ) -> SqlResult<Loader> {
+        let entry = &target.entry;
         if entry.columns.is_none() || !left.is_nothing() {
-            return Loader::anew(db, entry, left, cancel).await;
+            return Loader::anew(db, target, left, cancel).await;
         }
         if !entry.indexes.is_empty() {
             // They are made anew, of the rows as they are.
-            isolation::check_table(&db.newest().read_view, &entry)?;
+            isolation::check_table(&db.newest().read_view, entry)?;
         }
         let next_row_id = entry.next_row_id().await?;
-        let load = column_load(db, &entry, next_row_id, cancel.clone())?;
+        let load = column_load(db, entry, next_row_id, cancel.clone())?;
         let filling = Filling::LastPart(load);
-        Ok(Loader { entry, cancel, filling, next_row_id, row_count: 0 })
+        Ok(Loader { target, cancel, filling, next_row_id, row_count: 0 })
     }
 
     /// The same, with all rows written again.
     pub(crate) async fn anew(
         db: &Database,
-        entry: Arc<TableEntry>,
+        target: Target,
         left: Left,
         cancel: Cancel,
     ) -> SqlResult<Loader> {
-        let mut loader = Loader::empty(db, entry, cancel)?;
+        let mut loader = Loader::empty(db, target, cancel)?;
         loader.keep_rows(db, left).await?;
         Ok(loader)
     }
@@ -123,7 +141,7 @@ impl Loader {
     }
 
     async fn keep_others(&mut self, db: &Database, left: &mut Left) -> SqlResult<()> {
-        let entry = self.entry.clone();
+        let entry = self.target.entry.clone();
         // What others have added since a snapshot would be seen in the new trees.
         let view = &db.newest().read_view;
         isolation::check_table(view, &entry)?;
@@ -183,7 +201,7 @@ impl Loader {
         db: &Database,
         right: Option<&WriteRight>,
     ) -> SqlResult<LoadReport> {
-        let old = self.entry.clone();
+        let old = self.target.entry.clone();
         db.versions().note_numbers_of(&old.def);
         let rebuilt = self.build(db).await?;
         let row_count = rebuilt.row_count;
@@ -202,7 +220,7 @@ impl Loader {
 
     /// Writes the trees, which the caller puts in the place of the old ones.
     pub(crate) async fn build(self, db: &Database) -> SqlResult<Rebuilt> {
-        let (entry, cancel) = (self.entry.clone(), self.cancel.clone());
+        let (entry, cancel) = (self.target.entry.clone(), self.cancel.clone());
         let mut rebuilt = self.write(db).await?;
         if let Some(columns) = &mut rebuilt.columns
             && let Err(error) =
@@ -227,21 +245,22 @@ impl Loader {
                 let (tree, deleted) = empty_trees(store, &part).await?;
                 let mut columns = StoredColumns::empty(deleted);
                 columns.parts.extend(part);
-                columns.remote = self.entry.stored_columns().and_then(|columns| columns.remote);
+                columns.remote =
+                    self.target.entry.stored_columns().and_then(|columns| columns.remote);
                 let made = columns.trees().chain([tree]).collect();
                 let rebuilt =
                     Rebuilt { tree_ids: vec![tree], columns: Some(columns), made, row_count };
-                rebuilt.with_indexes(db, &self.entry.def, &self.cancel).await
+                rebuilt.with_indexes(db, &self.target, &self.cancel).await
             }
             Filling::LastPart(load) => {
                 let part = load.finish().await?;
                 let made = part.iter().map(StoredPart::tree_id).collect();
-                let mut columns = self.entry.stored_columns();
+                let mut columns = self.target.entry.stored_columns();
                 columns.iter_mut().for_each(|columns| columns.parts.extend(part.clone()));
-                let tree_ids = vec![self.entry.tree_id];
-                let row_count = row_count + self.entry.row_count();
+                let tree_ids = vec![self.target.entry.tree_id];
+                let row_count = row_count + self.target.entry.row_count();
                 let rebuilt = Rebuilt { tree_ids, columns, made, row_count };
-                rebuilt.with_indexes(db, &self.entry.def, &self.cancel).await
+                rebuilt.with_indexes(db, &self.target, &self.cancel).await
             }
         }
     }
@@ -253,17 +272,20 @@ impl Rebuilt {
     async fn with_indexes(
         mut self,
         db: &Database,
-        def: &TableDef,
+        target: &Target,
         cancel: &Cancel,
     ) -> SqlResult<Rebuilt> {
-        let store = db.store();
-        let bare = TableDef { indexes: vec![], ..def.clone() };
+        let (store, def) = (db.store(), &target.entry.def);
+        let bare = TableDef { indexes: vec![], ..(**def).clone() };
         for index in &def.indexes {
             // Rows are read by the columns alone.
             let entry = TableEntry::new(store, bare.clone(), self.tree_ids[0], &[])
                 .and_then(|entry| entry.with_columns(store, self.columns.as_ref()));
             let tree = match entry {
-                Ok(entry) => index_tree(db, &db.newest(), &entry, index, cancel).await,
+                Ok(entry) => {
+                    let index = (&**index, target.unique(index));
+                    index_tree(db, &db.newest(), &entry, index, cancel).await
+                }
                 Err(error) => Err(error),
             };
             match tree {

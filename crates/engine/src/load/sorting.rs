@@ -11,9 +11,9 @@ use types::key::KeyEncoder;
 use types::row::RowLayout;
 use types::{SqlError, SqlResult};
 
+use super::loader::Target;
 use super::tree::{Filling, write_tree};
 use super::{drop_trees, key_arrays};
-use crate::catalog::TableEntry;
 use crate::database::Database;
 use crate::fault;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
@@ -49,8 +49,8 @@ pub(super) struct TreeSpec {
 
 impl TreeSpec {
     /// The trees of a table: the clustered one, then those of its indexes.
-    pub(super) fn of_table(entry: &TableEntry) -> Vec<TreeSpec> {
-        let def = &entry.def;
+    pub(super) fn of_table(target: &Target) -> Vec<TreeSpec> {
+        let (entry, def) = (&target.entry, &target.entry.def);
         let clustered = TreeSpec {
             tree: entry.tree.clone(),
             layout: entry.layout.clone(),
@@ -60,7 +60,7 @@ impl TreeSpec {
         let indexes = def.indexes.iter().zip(&entry.indexes).map(|(index, stored)| TreeSpec {
             tree: entry.tree.clone(),
             layout: stored.layout.clone(),
-            unique: index.unique.then(|| (index.columns.len(), index.name.clone())),
+            unique: target.unique(index),
             columns: Columns::Table,
         });
         std::iter::once(clustered).chain(indexes).collect()

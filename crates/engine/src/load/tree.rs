@@ -70,7 +70,7 @@ async fn fill(
 }
 
 /// Whether two keys agree in the unique columns and none of these is null.
-fn same_key(unique: &[KeyColumn], key: &[KeyColumn], a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn same_key(unique: &[KeyColumn], key: &[KeyColumn], a: &[u8], b: &[u8]) -> bool {
     if a.is_empty() || (unique.len() == key.len() && a != b) {
         return false;
     }

@@ -18,9 +18,9 @@ impl Session {
     /// Checks what was deferred, and empties or drops temporary tables that ask for it.
     ///
     /// # Errors
-    /// 23503 and others; nothing of the transaction is to stay then.
+    /// 23503, 23505 and others; nothing of the transaction is to stay then.
     pub(super) async fn before_commit(&mut self) -> SqlResult<()> {
-        self.check_dangling(&|_| true).await?;
+        self.check_doubts(&|_| true).await?;
         if self.passing.is_empty() {
             return Ok(());
         }

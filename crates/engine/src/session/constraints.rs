@@ -1,11 +1,12 @@
 //! `SET CONSTRAINTS`.
 
-use sql::constraints::{Deferral, ForeignKey};
+use sql::catalog::TableDef;
+use sql::constraints::Deferral;
 use sql::parse::SetConstraints;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, TransactionStatus};
-use crate::deferred::{Dangling, Deferrals};
+use crate::deferred::{Deferrals, Doubt};
 use crate::dml;
 
 impl Session {
@@ -17,10 +18,10 @@ impl Session {
     /// `SET CONSTRAINTS`; those that are not deferred any more are checked.
     ///
     /// # Errors
-    /// 42704 for a name that no constraint has, 42809 for one that may not be deferred; 23503.
+    /// 42704 for a name that no constraint has, 42809 for one that may not be deferred; 23503, 23505.
     pub(super) async fn set_constraints(&mut self, set: &SetConstraints) -> SqlResult<()> {
         for name in &set.names {
-            self.check_deferrable(name)?;
+            self.check_deferrable(name, set.deferred)?;
         }
         if self.transaction.status == TransactionStatus::Idle && !self.transaction.goes_on {
             self.warn("25P01", "SET CONSTRAINTS can only be used in transaction blocks");
@@ -30,38 +31,48 @@ impl Session {
         let is_named = |name: &String| set.names.is_empty() || set.names.contains(name);
         match set.deferred {
             true => Ok(()),
-            false => self.check_dangling(&|key| is_named(&key.constraint)).await,
+            false => self.check_doubts(&|key| is_named(&key.constraint)).await,
         }
     }
 
-    fn check_deferrable(&self, name: &str) -> SqlResult<()> {
+    /// Refuses a name that no constraint has, and one to be deferred that may not be.
+    fn check_deferrable(&self, name: &str, deferred: bool) -> SqlResult<()> {
         let snapshot = self.db.snapshot();
-        let mut keys = snapshot.tables.values().flat_map(|t| &t.def.constraints.foreign_keys);
-        let is_it = |key: &&ForeignKey| key.name == name;
-        match keys.find(is_it) {
-            Some(key) if key.deferral == Deferral::Never => {
-                let message = format!("constraint \"{name}\" is not deferrable");
-                Err(SqlError::new(SqlState("42809"), message))
-            }
-            Some(_) => Ok(()),
-            None => {
-                let message = format!("constraint \"{name}\" does not exist");
-                Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
-            }
+        let found: Vec<Deferral> =
+            snapshot.tables.values().flat_map(|table| deferrals(&table.def, name)).collect();
+        if found.is_empty() {
+            let message = format!("constraint \"{name}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
         }
+        if deferred && found.iter().all(Deferral::is_never) {
+            let message = format!("constraint \"{name}\" is not deferrable");
+            return Err(SqlError::new(SqlState("42809"), message));
+        }
+        Ok(())
     }
 
-    /// Looks again at what deferred foreign keys have found no row for.
+    /// Looks again at what deferred constraints have left in doubt.
     ///
     /// # Errors
-    /// 23503; 40P01, 55P03, 57014.
-    pub(super) async fn check_dangling(&self, is_due: &dyn Fn(&Dangling) -> bool) -> SqlResult<()> {
+    /// 23503, 23505; 40P01, 55P03, 57014.
+    pub(super) async fn check_doubts(&self, is_due: &dyn Fn(&Doubt) -> bool) -> SqlResult<()> {
         let Some(block) = self.db.block() else { return Ok(()) };
-        let dangling = block.dangling_of(is_due);
-        if dangling.is_empty() {
+        let doubts = block.doubts_of(is_due);
+        if doubts.is_empty() {
             return Ok(());
         }
         let writing = self.writing_rows().await?;
-        dml::check_dangling(&writing, dangling).await
+        dml::check_doubts(&writing, doubts).await
     }
+}
+
+/// When constraints of a table are checked that have this name.
+fn deferrals(def: &TableDef, name: &str) -> Vec<Deferral> {
+    let foreign = def.constraints.foreign_keys.iter();
+    let foreign = foreign.filter(|key| key.name == name).map(|key| key.deferral);
+    let unique = def.indexes.iter().filter(|index| index.unique && index.name == name);
+    let clustered = !def.primary_key.is_empty() && def.primary_key_name() == name;
+    let checks = def.constraints.checks.iter().filter(|check| check.name == name);
+    let others = checks.map(|_| Deferral::Never).chain(clustered.then_some(Deferral::Never));
+    foreign.chain(unique.map(|index| index.deferral)).chain(others).collect()
 }

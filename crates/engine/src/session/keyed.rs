@@ -114,7 +114,7 @@ impl Session {
             let column = &def.schema.columns[*ordinal];
             let name = quote_ident(&column.name);
             values.push(draft.value(column, value));
-            if !def.primary_key.contains(ordinal) {
+            if !def.primary_columns().contains(ordinal) {
                 changes.push(format!("{name} = excluded.{name}"));
             }
             columns.push(name);
@@ -248,7 +248,7 @@ impl Session {
     /// The table of this name, which has a primary key.
     fn keyed_table(&self, table: &str) -> SqlResult<Arc<TableDef>> {
         let def = self.db.snapshot().table(table)?.def.clone();
-        match def.primary_key.is_empty() {
+        match def.primary_columns().is_empty() {
             true => Err(SqlError::new(
                 SqlState::INVALID_COLUMN_REFERENCE,
                 format!("table \"{table}\" has no primary key"),
@@ -308,12 +308,12 @@ fn only(text: &str) -> SqlResult<Template> {
 }
 
 fn key_columns(def: &TableDef) -> Vec<&Column> {
-    def.primary_key.iter().map(|ordinal| &def.schema.columns[*ordinal]).collect()
+    def.primary_columns().iter().map(|ordinal| &def.schema.columns[*ordinal]).collect()
 }
 
 /// The columns of the primary key, for which there are as many values.
 fn whole_key<'a>(def: &'a TableDef, key: &[Datum]) -> SqlResult<Vec<&'a Column>> {
-    check_count(def.primary_key.len(), key.len())?;
+    check_count(def.primary_columns().len(), key.len())?;
     Ok(key_columns(def))
 }
 

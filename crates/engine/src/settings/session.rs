@@ -158,7 +158,7 @@ pub(super) const SETTINGS: &[Setting] = &[
             |s| Value::Text(s.default_table_storage.name().to_owned()),
             |s, v| s.default_table_storage = TableStorage::of_name(v.text()).unwrap_or_default()
         ),
-        "How new tables are kept that do not say it; those with keys as rows all the same."
+        "How new tables are kept that do not say it; those without columns as rows all the same."
     ),
     setting!(
         "default_transaction_deferrable",

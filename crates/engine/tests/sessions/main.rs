@@ -4,6 +4,7 @@
 mod activity;
 mod altered;
 mod clients;
+mod deferrable_keys;
 mod definitions;
 mod embedded;
 mod isolation;

@@ -316,18 +316,17 @@ fn what_column_tables_cannot_be_is_refused() {
     let scratch = Scratch::new("refused");
     let mut session = scratch.session();
     session.execute("create table c (a int, b text) with (storage = column)").unwrap();
-    session.execute("create table p (a int primary key)").unwrap();
     for (statement, state) in [
         ("create table x (a int) with (storage = paper)", "22023"),
-        ("create table x (a int primary key) with (storage = column)", "0A000"),
-        ("create table x (a int references p) with (storage = column)", "0A000"),
-        ("alter table c add foreign key (a) references p", "0A000"),
+        ("create table x () with (storage = column)", "0A000"),
+        ("create table x (a int primary key, b int primary key) with (storage = column)", "42P16"),
+        ("create table x (a int references c) with (storage = column)", "42704"),
         ("insert into c values (1) on conflict (a) do nothing", "42P10"),
         ("set default_table_storage = paper", "22023"),
     ] {
         let error = session.execute(statement).expect_err(statement);
         assert_eq!(error.state.to_string(), state, "{statement}: {error}");
-        assert!(error.hint.is_some() || state == "42P10", "{statement}: {error}");
+        assert!(error.hint.is_some() || state.starts_with("42"), "{statement}: {error}");
     }
     assert_eq!(lines(&mut session, "select count(*) from c"), ["0"]);
 }

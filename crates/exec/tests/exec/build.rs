@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStorage};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
 use sql::expr::{AggregateExpr, Expr};
 use sql::plan::{
     Access, HashJoin, HashJoinKind, IndexRef, LookupJoin, LookupKind, NestedLoopJoin, Node,
@@ -29,14 +29,7 @@ pub fn table_schema() -> types::Schema {
 
 /// A table with an index on (a, s).
 pub fn table(name: &str) -> Arc<TableDef> {
-    let index = IndexDef {
-        id: IndexId(1),
-        name: "by_a_s".into(),
-        columns: vec![0, 2],
-        included: vec![],
-        unique: false,
-        method: IndexMethod::Tree,
-    };
+    let index = IndexDef::new(IndexId(1), "by_a_s", vec![0, 2]);
     Arc::new(TableDef {
         storage: TableStorage::Row,
         constraints: Arc::default(),

@@ -265,7 +265,7 @@ fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
         ("indnkeyatts", count(&index.columns).into()),
         ("indisunique", index.unique.into()),
         ("indisprimary", index.primary.into()),
-        ("indimmediate", true.into()),
+        ("indimmediate", index.deferral.is_never().into()),
         // It means that `CLUSTER` has named the index, not that the table is in its order.
         ("indisclustered", false.into()),
         ("indisvalid", true.into()),
@@ -291,9 +291,7 @@ pub(super) fn pg_constraint(view: &View, rows: &mut Rows) -> SqlResult<()> {
                 (on_update, on_delete) =
                     (action_letter(key.on_update), action_letter(key.on_delete));
                 referenced = array(numbers(&key.referenced));
-                let upholds =
-                    |i: &&Index| i.unique && i.columns.iter().all(|c| key.referenced.contains(c));
-                index = indexes(table).iter().find(upholds).map_or(0, |i| i.oid);
+                index = indexes(table).iter().find(|i| i.upholds(key)).map_or(0, |i| i.oid);
             }
         }
         rows.push([

@@ -11,6 +11,7 @@ use super::assign;
 use super::expressions::{compiled, qualified};
 use super::target::assigned;
 use crate::catalog::{Catalog, TableDef};
+use crate::constraints::Deferral;
 use crate::error::{from_arrow, from_library};
 use crate::expr::Expr;
 use crate::insert::unknown_column;
@@ -20,6 +21,8 @@ use crate::parse::{Arbiter, Insert};
 pub struct Conflict {
     /// Columns of the constraints that count, each a primary key or a unique index.
     pub keys: Vec<Vec<usize>>,
+    /// The name of one that is deferrable, which no row that is to be inserted may be compared by (55000).
+    pub deferrable: Option<String>,
     /// What happens to a row in conflict.
     pub action: ConflictAction,
 }
@@ -49,9 +52,10 @@ impl Conflict {
         let Some(table) = catalog.table(&insert.table) else {
             return Err(crate::bind::table_not_found(catalog, &insert.table));
         };
-        let keys = keys(&conflict.target, &table)?;
+        let Arbiters { keys, deferrable } = arbiters(&conflict.target, &table)?;
         let Some((assignments, selection)) = &conflict.update else {
-            return Ok(Some(Conflict { keys, action: ConflictAction::Nothing }));
+            let action = ConflictAction::Nothing;
+            return Ok(Some(Conflict { keys, deferrable, action }));
         };
         let alias = insert.alias.as_deref().unwrap_or(&insert.table);
         let stored = qualified(&table, alias)?;
@@ -63,47 +67,81 @@ impl Conflict {
         let values = assignments.iter().map(value).collect::<SqlResult<_>>()?;
         let condition = selection.clone().map(|e| compiled(e, &schema, catalog)).transpose()?;
         let action = ConflictAction::Update(Assignments { table, values, condition });
-        Ok(Some(Conflict { keys, action }))
+        Ok(Some(Conflict { keys, deferrable, action }))
     }
 }
 
-fn keys(target: &Arbiter, table: &TableDef) -> SqlResult<Vec<Vec<usize>>> {
-    let primary = Some(&table.primary_key).filter(|k| !k.is_empty());
-    let unique = table.indexes.iter().filter(|i| i.unique).map(|i| &i.columns);
-    let mut all = primary.into_iter().chain(unique);
+/// The constraints that an `ON CONFLICT` is about.
+#[derive(Default)]
+struct Arbiters {
+    keys: Vec<Vec<usize>>,
+    deferrable: Option<String>,
+}
+
+impl Arbiters {
+    fn add(&mut self, key: &Key<'_>) {
+        match key.deferral {
+            Deferral::Never => self.keys.push(key.columns.to_vec()),
+            _ => self.deferrable = Some(key.name.clone()),
+        }
+    }
+}
+
+/// A key of a table.
+struct Key<'a> {
+    name: String,
+    columns: &'a [usize],
+    deferral: Deferral,
+}
+
+fn all_keys(table: &TableDef) -> Vec<Key<'_>> {
+    let primary = Some(&table.primary_key).filter(|key| !key.is_empty()).map(|columns| Key {
+        name: table.primary_key_name(),
+        columns,
+        deferral: Deferral::Never,
+    });
+    let unique = table.indexes.iter().filter(|index| index.unique).map(|index| Key {
+        name: index.name.clone(),
+        columns: &index.columns,
+        deferral: index.deferral,
+    });
+    primary.into_iter().chain(unique).collect()
+}
+
+fn arbiters(target: &Arbiter, table: &TableDef) -> SqlResult<Arbiters> {
+    let (keys, mut found) = (all_keys(table), Arbiters::default());
     match target {
-        Arbiter::Any => Ok(all.cloned().collect()),
+        Arbiter::Any => keys.iter().for_each(|key| found.add(key)),
         Arbiter::Columns(names) => {
             let ordinal =
                 |n: &String| table.schema.ordinal(n).ok_or_else(|| unknown_column(n, table));
             let mut wanted = names.iter().map(ordinal).collect::<SqlResult<Vec<_>>>()?;
             wanted.sort_unstable();
             wanted.dedup();
-            let fits = |key: &&Vec<usize>| {
-                let mut key = (*key).clone();
-                key.sort_unstable();
-                key == wanted
+            let fits = |key: &&Key<'_>| {
+                let mut columns = key.columns.to_vec();
+                columns.sort_unstable();
+                columns == wanted
             };
-            let found = all.find(fits).ok_or_else(|| {
+            keys.iter().filter(fits).for_each(|key| found.add(key));
+            // Several of the same columns say the same.
+            found.keys.truncate(1);
+            if found.keys.is_empty() && found.deferrable.is_none() {
                 let message = "there is no unique or exclusion constraint matching the ON CONFLICT \
                                specification";
-                SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
-            })?;
-            Ok(vec![found.clone()])
+                return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+            }
         }
         Arbiter::Constraint(name) => {
-            if *name == table.primary_key_name() && !table.primary_key.is_empty() {
-                return Ok(vec![table.primary_key.clone()]);
-            }
-            let index = table.indexes.iter().find(|i| i.unique && i.name == *name);
-            let index = index.ok_or_else(|| {
+            let key = keys.iter().find(|key| key.name == *name);
+            found.add(key.ok_or_else(|| {
                 let message =
                     format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
                 SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-            })?;
-            Ok(vec![index.columns.clone()])
+            })?);
         }
     }
+    Ok(found)
 }
 
 impl Assignments {

@@ -8,7 +8,7 @@ use types::{LogicalType, SqlError, SqlResult};
 use super::constraint::{self, ColumnSpec, ConstraintSpec};
 use super::ddl::column_type;
 use super::{identifier, name};
-use crate::constraints::ColumnDefault;
+use crate::constraints::{ColumnDefault, Deferral};
 
 /// `ALTER TABLE`.
 #[derive(Clone, Debug)]
@@ -69,6 +69,13 @@ pub enum Alteration {
         old: String,
         /// Its new name.
         new: String,
+    },
+    /// `ALTER CONSTRAINT .. DEFERRABLE`, `NOT DEFERRABLE`.
+    Deferral {
+        /// The constraint.
+        name: String,
+        /// When a transaction checks it from now on.
+        deferral: Deferral,
     },
     /// `ALTER COLUMN .. SET DEFAULT`, `DROP DEFAULT`, `ADD GENERATED .. AS IDENTITY`.
     Default {

@@ -24,6 +24,8 @@ pub enum ConstraintSpec {
         name: Option<String>,
         /// The columns.
         columns: Vec<String>,
+        /// When a transaction checks it.
+        deferral: Deferral,
     },
     /// `UNIQUE (columns) INCLUDE (included)`.
     Unique {
@@ -33,6 +35,8 @@ pub enum ConstraintSpec {
         columns: Vec<String>,
         /// Columns that its index only carries.
         included: Vec<String>,
+        /// When a transaction checks it.
+        deferral: Deferral,
     },
     /// `CHECK (expression)`.
     Check {
@@ -120,13 +124,13 @@ fn add_option(
         ColumnOption::NotNull => spec.column.nullable = false,
         ColumnOption::Default(expr) => set_default(spec, default(expr)?)?,
         ColumnOption::PrimaryKey(key) => {
-            deferral::of_key(key.characteristics.as_ref())?;
-            spec.constraints.push(ConstraintSpec::PrimaryKey { name: given, columns });
+            let deferral = deferral::of(key.characteristics.as_ref())?;
+            spec.constraints.push(ConstraintSpec::PrimaryKey { name: given, columns, deferral });
         }
         ColumnOption::Unique(key) => {
-            deferral::of_key(key.characteristics.as_ref())?;
-            let included = vec![];
-            spec.constraints.push(ConstraintSpec::Unique { name: given, columns, included });
+            let (included, deferral) = (vec![], deferral::of(key.characteristics.as_ref())?);
+            let unique = ConstraintSpec::Unique { name: given, columns, included, deferral };
+            spec.constraints.push(unique);
         }
         ColumnOption::Check(check) => spec.constraints.push(check_of(given, &check.expr)?),
         ColumnOption::ForeignKey(key) => {
@@ -192,20 +196,21 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
     let names = |idents: &[ast::Ident]| idents.iter().map(identifier).collect();
     Ok(match constraint {
         TableConstraint::PrimaryKey(key) => {
-            deferral::of_key(key.characteristics.as_ref())?;
             let (columns, included) = include::split(index_columns(&key.columns)?);
             if !included.is_empty() {
                 return Err(SqlError::unsupported("a primary key with INCLUDE").with_hint(
                     "a table is stored in the order of its primary key, which finds all columns",
                 ));
             }
-            ConstraintSpec::PrimaryKey { name: key.name.as_ref().map(identifier), columns }
+            let deferral = deferral::of(key.characteristics.as_ref())?;
+            let name = key.name.as_ref().map(identifier);
+            ConstraintSpec::PrimaryKey { name, columns, deferral }
         }
         TableConstraint::Unique(key) => {
-            deferral::of_key(key.characteristics.as_ref())?;
             let (columns, included) = include::split(index_columns(&key.columns)?);
+            let deferral = deferral::of(key.characteristics.as_ref())?;
             let name = key.name.as_ref().map(identifier);
-            ConstraintSpec::Unique { name, columns, included }
+            ConstraintSpec::Unique { name, columns, included, deferral }
         }
         TableConstraint::Check(check) => {
             check_of(check.name.as_ref().map(identifier), &check.expr)?

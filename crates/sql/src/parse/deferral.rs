@@ -1,9 +1,10 @@
-//! When constraints are checked: what their definitions say, and `SET CONSTRAINTS`.
+//! When constraints are checked: what their definitions say, `ALTER CONSTRAINT` and `SET CONSTRAINTS`.
 
 use datafusion_sql::sqlparser::ast::{ConstraintCharacteristics, DeferrableInitial};
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::alter::{AlterTable, Alteration};
 use super::tokens::Tokens;
 use super::words::Words;
 use crate::constraints::Deferral;
@@ -37,39 +38,73 @@ pub(super) fn of(given: Option<&ConstraintCharacteristics>) -> SqlResult<Deferra
     }
 }
 
-/// The same of a key, which is checked at the end of each statement.
-///
-/// # Errors
-/// Those of [`of`]; 0A000 for one that may be checked later.
-pub(super) fn of_key(given: Option<&ConstraintCharacteristics>) -> SqlResult<()> {
-    match of(given)? {
-        Deferral::Never => Ok(()),
-        _ => Err(SqlError::unsupported("a deferrable key").with_hint(
-            "Keys are checked on the rows that a whole statement leaves. \
-             Foreign keys may be DEFERRABLE.",
-        )),
-    }
-}
-
 /// `SET CONSTRAINTS { ALL | name, .. } { DEFERRED | IMMEDIATE }`, if that is what the statement is.
 pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<SetConstraints>> {
     let mut words = Words::new(text, tokens);
     (words.eat("set") && words.eat("constraints")).then(|| set(words))
 }
 
+/// `ALTER TABLE table ALTER CONSTRAINT name ..`, which the library's parser does not know, if that is what the
+/// statement is.
+pub(super) fn alteration(text: &str, tokens: &Tokens) -> Option<SqlResult<AlterTable>> {
+    let mut words = Words::new(text, tokens);
+    if !(words.eat("alter") && words.eat("table")) {
+        return None;
+    }
+    let if_exists = words.eat("if");
+    if if_exists && !words.eat("exists") {
+        return None;
+    }
+    words.eat("only");
+    let table = qualified(&mut words);
+    words.eat_token(&Token::Mul);
+    let is_it = words.eat("alter") && words.eat("constraint");
+    is_it.then(|| {
+        let (table, name) = (table?, words.name()?);
+        let alterations = vec![Alteration::Deferral { name, deferral: said(words)? }];
+        Ok(AlterTable { table, if_exists, alterations })
+    })
+}
+
+/// What is said of a constraint at the end of a statement.
+fn said(mut words: Words<'_>) -> SqlResult<Deferral> {
+    let mut given = ConstraintCharacteristics::default();
+    while !words.is_end() {
+        if words.eat("initially") {
+            given.initially = match words.eat("deferred") {
+                true => Some(DeferrableInitial::Deferred),
+                false => {
+                    words.expect("immediate")?;
+                    Some(DeferrableInitial::Immediate)
+                }
+            };
+            continue;
+        }
+        let is_deferrable = !words.eat("not");
+        words.expect("deferrable")?;
+        given.deferrable = Some(is_deferrable);
+    }
+    of(Some(&given))
+}
+
+/// A name of the schema `public`.
+fn qualified(words: &mut Words<'_>) -> SqlResult<String> {
+    let name = words.name()?;
+    if !words.eat_token(&Token::Period) {
+        return Ok(name);
+    }
+    if name != "public" {
+        let message = format!("schema \"{name}\" does not exist");
+        return Err(SqlError::new(SqlState("3F000"), message));
+    }
+    words.name()
+}
+
 fn set(mut words: Words<'_>) -> SqlResult<SetConstraints> {
     let mut names = vec![];
     if !words.eat("all") {
         loop {
-            let mut name = words.name()?;
-            if words.eat_token(&Token::Period) {
-                if name != "public" {
-                    let message = format!("schema \"{name}\" does not exist");
-                    return Err(SqlError::new(SqlState("3F000"), message));
-                }
-                name = words.name()?;
-            }
-            names.push(name);
+            names.push(qualified(&mut words)?);
             if !words.eat_token(&Token::Comma) {
                 break;
             }

@@ -109,7 +109,7 @@ impl Base<'_> {
         }
         let declared = match &index {
             IndexRef::Primary => true,
-            IndexRef::Secondary(def) => def.unique,
+            IndexRef::Secondary(def) => def.is_always_unique(),
         };
         let unique = declared && prefix.len() == key.len();
         let rows = self.def.statistics.row_count as f64;

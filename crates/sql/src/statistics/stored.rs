@@ -14,13 +14,15 @@ use crate::catalog::{
     ColumnStatistics, IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStatistics,
     TableStorage,
 };
-use crate::constraints::Constraints;
+use crate::constraints::{Constraints, Deferral};
 
 /// Versions of the form; a file of a later one is refused. The second has included columns, the third hash
-/// indexes; each is written for tables that have some, so that earlier programs read all others.
+/// indexes, the fourth indexes that uphold primary keys and deferrable constraints; each is written for tables
+/// that have some, so that earlier programs read all others.
 const PLAIN: u32 = 1;
 const INCLUDING: u32 = 2;
 const HASHING: u32 = 3;
+const KEYED: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Table {
@@ -57,6 +59,11 @@ struct StoredIndex {
     /// Whether it is a hash index. One that earlier programs made `USING hash` is none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     hash: bool,
+    /// Whether it upholds the primary key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    primary: bool,
+    #[serde(default, skip_serializing_if = "Deferral::is_never")]
+    deferral: Deferral,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,15 +92,12 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
         included: i.included.clone(),
         unique: i.unique,
         hash: i.is_hash(),
+        primary: i.primary,
+        deferral: i.deferral,
     });
     let statistics = &table.statistics;
-    let including = table.indexes.iter().any(|i| !i.included.is_empty());
     let stored = Table {
-        version: match including {
-            _ if table.indexes.iter().any(|i| i.is_hash()) => HASHING,
-            true => INCLUDING,
-            false => PLAIN,
-        },
+        version: table.indexes.iter().map(|i| version_of(i)).max().unwrap_or(PLAIN),
         id: table.id.0,
         name: table.name.clone(),
         columns: columns.collect(),
@@ -108,10 +112,20 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
     serde_json::to_vec(&stored).expect("plain structures of text and finite numbers encode")
 }
 
+/// The first version that has such an index.
+fn version_of(index: &IndexDef) -> u32 {
+    match () {
+        () if index.primary || index.deferral != Deferral::Never => KEYED,
+        () if index.is_hash() => HASHING,
+        () if !index.included.is_empty() => INCLUDING,
+        () => PLAIN,
+    }
+}
+
 /// Reads the stored form. Errors: XX001 for bytes that are no table of a known version.
 pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
     let stored: Table = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
-    if ![PLAIN, INCLUDING, HASHING].contains(&stored.version) {
+    if ![PLAIN, INCLUDING, HASHING, KEYED].contains(&stored.version) {
         return Err(damaged(&format!("version {} is not known", stored.version)));
     }
     let columns = stored.columns.into_iter().map(decode_column).collect::<SqlResult<Vec<_>>>()?;
@@ -124,6 +138,14 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
     if stored.indexes.iter().any(|i| i.hash && (i.columns.len() != 1 || i.unique)) {
         return Err(damaged("a hash index has one column and is not unique"));
     }
+    let is_key = |i: &StoredIndex| i.primary || i.deferral != Deferral::Never;
+    if stored.indexes.iter().any(|i| is_key(i) && !i.unique) {
+        return Err(damaged("the index of a key is not unique"));
+    }
+    let primary = stored.indexes.iter().filter(|i| i.primary).count();
+    if primary + usize::from(!stored.primary_key.is_empty()) > 1 {
+        return Err(damaged("a table has two primary keys"));
+    }
     let pairs = columns.iter().zip(stored.statistics);
     let statistics = TableStatistics {
         row_count: stored.row_count,
@@ -134,9 +156,9 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         columns: pairs.map(|(c, s)| decode_statistics(c, s)).collect::<SqlResult<_>>()?,
     };
     let index = |i: StoredIndex| {
-        let StoredIndex { id, name, columns, included, unique, hash } = i;
-        let method = if hash { IndexMethod::Hash } else { IndexMethod::Tree };
-        Arc::new(IndexDef { id: IndexId(id), name, columns, included, unique, method })
+        let StoredIndex { id, name, columns, included, unique, hash, primary, deferral } = i;
+        let (id, method) = (IndexId(id), if hash { IndexMethod::Hash } else { IndexMethod::Tree });
+        Arc::new(IndexDef { id, name, columns, included, unique, method, primary, deferral })
     };
     Ok(TableDef {
         storage: TableStorage::Row,

@@ -7,6 +7,7 @@ use types::{Column, LogicalType, Schema};
 
 use super::{column_statistics, decode_table, encode_table};
 use crate::catalog::{Catalog, ColumnStatistics, IndexDef, IndexId, IndexMethod};
+use crate::constraints::Deferral;
 use crate::tpch::Tpch;
 
 fn numbers(batches: &[Vec<Option<i64>>], rows: u64) -> ColumnStatistics {
@@ -89,8 +90,7 @@ fn text_has_a_width() {
 }
 
 fn hash_index() -> IndexDef {
-    let (columns, included, method) = (vec![], vec![], IndexMethod::Hash);
-    IndexDef { id: IndexId(9), name: "h".into(), columns, included, unique: false, method }
+    IndexDef { method: IndexMethod::Hash, ..IndexDef::new(IndexId(9), "h", vec![]) }
 }
 
 #[test]
@@ -107,6 +107,21 @@ fn definitions_survive_storage() {
     let bytes = encode_table(&hashed);
     assert!(bytes.starts_with(b"{\"version\":3,"), "earlier programs would search it in vain");
     assert_eq!(format!("{hashed:?}"), format!("{:?}", decode_table(&bytes).unwrap()));
+    for (primary, deferral) in [(true, Deferral::Never), (false, Deferral::Initial)] {
+        let mut keyed = (*table).clone();
+        keyed.primary_key.clear();
+        let new = IndexDef::new(IndexId(9), "k", vec![0]);
+        keyed.indexes.push(Arc::new(IndexDef { unique: true, primary, deferral, ..new }));
+        let bytes = encode_table(&keyed);
+        assert!(
+            bytes.starts_with(b"{\"version\":4,"),
+            "earlier programs would take it for another"
+        );
+        assert_eq!(format!("{keyed:?}"), format!("{:?}", decode_table(&bytes).unwrap()));
+        let damaged =
+            String::from_utf8(bytes).unwrap().replace("\"unique\":true", "\"unique\":false");
+        assert_eq!(decode_table(damaged.as_bytes()).unwrap_err().state.to_string(), "XX001");
+    }
     for damage in ["", "{}", "[1,2", "{\"version\":9}"] {
         assert_eq!(decode_table(damage.as_bytes()).unwrap_err().state.0, "XX001", "{damage}");
     }

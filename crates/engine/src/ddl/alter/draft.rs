@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef};
-use sql::constraints::{ColumnDefault, ForeignKey};
+use sql::Draft;
+use sql::catalog::{IndexId, TableDef, TableStorage};
+use sql::constraints::{ColumnDefault, Deferral, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
-use sql::{Draft, UniqueDraft};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
@@ -31,8 +31,6 @@ pub(super) struct Altered {
     pub(super) draft: Draft,
     /// For each new column.
     pub(super) origins: Vec<Origin>,
-    /// Indexes that stay, with ordinals of the new columns.
-    pub(super) indexes: Vec<IndexDef>,
     /// For each old column its new place.
     pub(super) remap: Vec<Option<usize>>,
     /// Whether rows are laid out anew.
@@ -51,12 +49,12 @@ impl Altered {
         draft.schema = def.schema.clone();
         draft.primary_key = def.primary_key.clone();
         draft.constraints = (*def.constraints).clone();
+        draft.indexes = def.indexes.iter().map(|i| (**i).clone()).collect();
         let count = def.schema.columns.len();
         Altered {
             entry: entry.clone(),
             draft,
             origins: (0..count).map(Origin::Old).collect(),
-            indexes: def.indexes.iter().map(|i| (**i).clone()).collect(),
             remap: (0..count).map(Some).collect(),
             rebuild: false,
             dropped_references: vec![],
@@ -94,6 +92,7 @@ impl Altered {
                 self.drop_constraint(writing, name, *if_exists, *cascade)
             }
             Alteration::RenameConstraint { old, new } => self.rename_constraint(old, new),
+            Alteration::Deferral { name, deferral } => self.set_deferral(name, *deferral),
             Alteration::Default { column, default } => {
                 let ordinal = self.draft.ordinal(column)?;
                 self.check_default(ordinal, default.as_ref())?;
@@ -155,7 +154,7 @@ impl Altered {
             ConstraintSpec::ForeignKey(key) => &key.name,
         };
         if let Some(name) = name {
-            let index = self.indexes.iter().any(|i| i.name == *name);
+            let index = self.draft.indexes.iter().any(|i| i.name == *name);
             let primary = self.primary_key_name().as_ref() == Some(name);
             let keyed =
                 matches!(spec, ConstraintSpec::PrimaryKey { .. } | ConstraintSpec::Unique { .. });
@@ -206,8 +205,8 @@ impl Altered {
             self.draft.primary_key.clear();
         }
         self.draft.primary_key.iter_mut().for_each(|i| *i = shift(*i));
-        self.indexes.retain(|i| !i.columns.contains(&gone) && !i.included.contains(&gone));
-        for index in &mut self.indexes {
+        self.draft.indexes.retain(|i| !i.columns.contains(&gone) && !i.included.contains(&gone));
+        for index in &mut self.draft.indexes {
             let held = index.columns.iter_mut().chain(&mut index.included);
             held.for_each(|i| *i = shift(*i));
         }
@@ -237,10 +236,13 @@ impl Altered {
         Ok(())
     }
 
-    /// A foreign key of another table that needs what goes.
+    /// A foreign key, of another table or this one, that needs what goes.
     fn drop_reference(&mut self, child: &str, key: &ForeignKey, cascade: bool) -> SqlResult<()> {
         if cascade {
             self.dropped_references.push(key.name.clone());
+            if child == self.entry.def.name {
+                self.draft.constraints.foreign_keys.retain(|own| own.name != key.name);
+            }
             return Ok(());
         }
         let message =
@@ -323,13 +325,13 @@ impl Altered {
                 format!("column \"{column}\" of relation \"{table}\" is an identity column");
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        if nullable && self.draft.primary_key.contains(&ordinal) {
+        if nullable && self.draft.is_in_primary_key(ordinal) {
             let message = format!("column \"{column}\" is in a primary key");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
         let column = &mut self.draft.schema.columns[ordinal];
         // A nullable column of a key has a byte more.
-        let keyed = self.indexes.iter().any(|i| i.columns.contains(&ordinal));
+        let keyed = self.draft.indexes.iter().any(|i| i.columns.contains(&ordinal));
         self.rebuild |= keyed && column.nullable != nullable;
         column.nullable = nullable;
         Ok(())
@@ -343,7 +345,7 @@ impl Altered {
         cascade: bool,
     ) -> SqlResult<()> {
         let primary = self.primary_key_name().as_deref() == Some(name);
-        let index = self.indexes.iter().find(|i| i.unique && i.name == name);
+        let index = self.draft.indexes.iter().find(|i| i.unique && i.name == name);
         let key = if primary { Some(&self.draft.primary_key) } else { index.map(|i| &i.columns) };
         if let Some(key) = key.cloned() {
             for (child, foreign) in referring(&writing.catalog, self.draft.id) {
@@ -358,7 +360,8 @@ impl Altered {
                 self.draft.primary_key.clear();
                 self.draft.constraints.primary_key_name = None;
             } else {
-                self.indexes.retain(|i| i.name != name);
+                self.draft.indexes.retain(|i| i.name != name);
+                self.draft.constraints.unique.retain(|unique| unique != name);
             }
             return Ok(());
         }
@@ -384,9 +387,11 @@ impl Altered {
         let constraints = &mut self.draft.constraints;
         let check = constraints.checks.iter_mut().find(|c| c.name == old).map(|c| &mut c.name);
         let key = constraints.foreign_keys.iter_mut().find(|k| k.name == old).map(|k| &mut k.name);
-        let index = self.indexes.iter_mut().find(|i| i.name == old).map(|i| &mut i.name);
+        let index = self.draft.indexes.iter_mut().find(|i| i.name == old).map(|i| &mut i.name);
+        let unique = constraints.unique.iter_mut().find(|name| *name == old);
         match check.or(key).or(index) {
             Some(name) => {
+                unique.into_iter().for_each(|name| *name = new.clone());
                 *name = new;
                 Ok(())
             }
@@ -398,17 +403,40 @@ impl Altered {
         }
     }
 
+    /// Errors: 42704 for a constraint that there is not, 42809 for one that is no foreign key.
+    fn set_deferral(&mut self, name: &str, deferral: Deferral) -> SqlResult<()> {
+        let constraints = &mut self.draft.constraints;
+        if let Some(key) = constraints.foreign_keys.iter_mut().find(|key| key.name == name) {
+            key.deferral = deferral;
+            return Ok(());
+        }
+        let (table, checks) = (&self.draft.name, &constraints.checks);
+        let is_other = self.draft.indexes.iter().any(|index| index.unique && index.name == name)
+            || checks.iter().any(|check| check.name == name)
+            || self.primary_key_name().as_deref() == Some(name);
+        let of = format!("constraint \"{name}\" of relation \"{table}\"");
+        Err(match is_other {
+            true => SqlError::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("{of} is not a foreign key constraint"),
+            ),
+            false => SqlError::new(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist")),
+        })
+    }
+
     /// Gives new indexes their ids, and binds what the definition says.
     pub(super) fn finish(&mut self, writing: &Writing<'_>) -> SqlResult<()> {
         let snapshot = writing.catalog.snapshot();
         self.next_id = snapshot.next_id;
-        for UniqueDraft { name, columns, included } in std::mem::take(&mut self.draft.unique) {
-            if snapshot.has_relation(&name) {
-                return Err(exists(&name));
+        if self.entry.def.storage == TableStorage::Column {
+            self.draft.uncluster(Deferral::Never);
+        }
+        for unique in std::mem::take(&mut self.draft.unique) {
+            if snapshot.has_relation(&unique.name) {
+                return Err(exists(&unique.name));
             }
             self.next_id += 1;
-            let (id, method) = (IndexId(self.next_id), IndexMethod::Tree);
-            self.indexes.push(IndexDef { id, name, columns, included, unique: true, method });
+            self.draft.indexes.push(unique.index(IndexId(self.next_id)));
         }
         if !snapshot.is_temporary(&self.entry.def.name) {
             name_sequences(&mut self.draft, snapshot);
@@ -419,7 +447,7 @@ impl Altered {
     /// The definition as it becomes.
     pub(super) fn definition(&self) -> TableDef {
         let mut def = self.draft.table(&self.entry.def);
-        def.indexes = self.indexes.iter().cloned().map(Arc::new).collect();
+        def.indexes = self.draft.indexes.iter().cloned().map(Arc::new).collect();
         let mut statistics = (*def.statistics).clone();
         let kept = |origin: &Origin| match origin {
             Origin::Old(old) => statistics.columns.get(*old).cloned(),

@@ -12,7 +12,7 @@ use super::draft::{Altered, Origin};
 use crate::catalog::TableEntry;
 use crate::dml::{batch_of, check_all, checked, validate_rows};
 use crate::isolation;
-use crate::load::{Loader, Rebuilt};
+use crate::load::{Loader, Rebuilt, Target};
 use crate::reader::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -30,7 +30,8 @@ pub(super) async fn rebuild(
     let store = writing.db.store();
     let entry = TableEntry::new(store, def.clone(), old.tree_id, &trees)?;
     let entry = Arc::new(entry.with_columns(store, old.stored_columns().as_ref())?);
-    let mut loader = Loader::empty(writing.db, entry.clone(), writing.cancel.clone())?;
+    let target = Target::of(entry.clone());
+    let mut loader = Loader::empty(writing.db, target, writing.cancel.clone())?;
     let mut defaults = Defaults::new(&entry.def, &writing.catalog)?;
     let ordinals: Vec<usize> = (0..old.layout.schema.columns.len()).collect();
     let count = old.def.schema.columns.len();

@@ -1,6 +1,5 @@
 //! Foreign keys that are checked when the transaction commits.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -9,32 +8,28 @@ use sql::constraints::ForeignKey;
 use sql::dml::{TargetCatalog, rows_with_keys};
 use types::SqlResult;
 
-use super::{KEYS_PER_QUERY, Key, dangling, still_referenced};
+use super::{KEYS_PER_QUERY, Key, missing_in_doubt, still_referenced};
 use crate::catalog::TableEntry;
-use crate::deferred::{Dangling, DanglingKeys};
 use crate::dml::references::{Reference, missing_parent, without_parent};
 use crate::dml::rows::Rows;
 use crate::locks::LockMode;
 use crate::writing::Writing;
 
-/// Checks values that dangled when statements ended, unless their rows or their constraint have gone.
+/// Looks again for what rows refer to that have such values of a foreign key. The rows that were referred to
+/// have gone, or there were none.
 ///
 /// # Errors
 /// 23503; 40P01, 55P03, 57014.
-pub(crate) async fn check_dangling(writing: &Writing<'_>, dangling: DanglingKeys) -> SqlResult<()> {
-    let mut by_key = BTreeMap::<_, Vec<Key>>::new();
-    for Dangling { table, constraint, was_removed, values } in dangling {
-        by_key.entry((table, constraint, was_removed)).or_default().push(values);
-    }
-    for ((table, constraint, was_removed), values) in by_key {
-        let Some(child) = writing.snapshot().table_by_id(table).cloned() else { continue };
-        let keys = &child.def.constraints.foreign_keys;
-        let Some(key) = keys.iter().find(|key| key.name == constraint) else { continue };
-        let Some(parent) = writing.snapshot().table_by_id(TableId(key.table)) else { continue };
-        let check = Check { writing, child: &child, key, parent, was_removed };
-        for values in values.chunks(KEYS_PER_QUERY) {
-            check.values(values).await?;
-        }
+pub(in crate::dml) async fn check_referred(
+    writing: &Writing<'_>,
+    child: &Arc<TableEntry>,
+    key: &ForeignKey,
+    (values, were_removed): (&[Key], bool),
+) -> SqlResult<()> {
+    let Some(parent) = writing.snapshot().table_by_id(TableId(key.table)) else { return Ok(()) };
+    let check = Check { writing, child, key, parent, were_removed };
+    for values in values.chunks(KEYS_PER_QUERY) {
+        check.values(values).await?;
     }
     Ok(())
 }
@@ -48,8 +43,8 @@ pub(in crate::dml) async fn note_missing(
     rows: &RecordBatch,
 ) -> SqlResult<()> {
     let missing = without_parent(key, parent, rows).await?;
-    let dangling = missing.into_iter().filter_map(|row| dangling(entry, key, rows, row));
-    writing.block()?.note_dangling(dangling);
+    let doubts = missing.into_iter().filter_map(|row| missing_in_doubt(entry, key, rows, row));
+    writing.block()?.note_doubts(doubts);
     Ok(())
 }
 
@@ -58,7 +53,7 @@ struct Check<'a> {
     child: &'a Arc<TableEntry>,
     key: &'a ForeignKey,
     parent: &'a Arc<TableEntry>,
-    was_removed: bool,
+    were_removed: bool,
 }
 
 impl Check<'_> {
@@ -78,7 +73,7 @@ impl Check<'_> {
         let missing = prefixes.iter().zip(&stored).position(|(p, s)| p.is_some() && s.is_none());
         match missing {
             None => Ok(()),
-            Some(row) if self.was_removed => {
+            Some(row) if self.were_removed => {
                 Err(still_referenced(&parent.def, child, key, &found, row))
             }
             Some(row) => Err(missing_parent(child, key, parent, &found.batch, row)),

@@ -32,7 +32,7 @@ pub(crate) fn info(
 pub(crate) fn schema(db: &Database) -> Value {
     let table = |table: &engine::TableDef| {
         let column = |(at, column): (usize, &types::Column)| {
-            let key = table.primary_key.contains(&at);
+            let key = table.primary_columns().contains(&at);
             json!({ "name": column.name, "type": column.ty.to_string(), "key": key })
         };
         let columns: Vec<Value> = table.schema.columns.iter().enumerate().map(column).collect();

@@ -1,0 +1,164 @@
+//! Deferrable unique keys: between the statements of a transaction several rows may have one.
+//!
+//! Entries of a unique index end with the key of their row (`docs/format/row.md`), so its tree has room for
+//! them. Each transaction in which such a key comes or goes shares it ([`crate::locks`]): nobody waits for
+//! that. Where there is a row with the key already, or others have shared it before, it is noted; when it is
+//! checked, who has noted it waits for those who shared it before, and counts the rows that are left. If there
+//! are several of which others remove some, it waits for these, too.
+
+use std::collections::HashSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use runtime::IoCounters;
+use sql::Query;
+use sql::catalog::IndexDef;
+use sql::dml::{TargetCatalog, rows_with_keys};
+use storage::Direction;
+use types::parse::ColumnParser;
+use types::row::BatchBuilder;
+use types::text::format_value;
+use types::{SqlError, SqlResult};
+
+use super::foreign::{KEYS_PER_QUERY, Key};
+use super::references::Reference;
+use super::rows::Rows;
+use crate::catalog::TableEntry;
+use crate::fault;
+use crate::load::{duplicate_key, same_key};
+use crate::locks::LockMode;
+use crate::waiting::give_way;
+use crate::writing::Writing;
+
+/// Refuses values that several rows have in the unique key of an index; without values, any such.
+///
+/// # Errors
+/// 23505; 40P01, 55P03, 57014.
+pub(super) async fn check_repeated(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    position: usize,
+    values: &[Key],
+) -> SqlResult<()> {
+    writing.block()?.note_newest_seen();
+    if values.iter().any(Vec::is_empty) {
+        return check_all(writing, entry, position).await;
+    }
+    for values in values.chunks(KEYS_PER_QUERY) {
+        check_values(writing, entry, position, values).await?;
+    }
+    Ok(())
+}
+
+async fn check_values(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    position: usize,
+    values: &[Key],
+) -> SqlResult<()> {
+    let (index, reference) = (&entry.def.indexes[position], Reference::of_index(entry, position));
+    let keys = reference.encoded(&parsed(entry, index, values)?, values.len())?;
+    let lock = |mode| reference.locks(keys.iter().flatten(), mode);
+    writing.lock_rows(entry, lock(LockMode::Turn)).await?;
+    let target = TargetCatalog::new(&writing.catalog, &entry.def.name)?;
+    let query = rows_with_keys(&target, &index.columns, &values.iter().collect::<Vec<_>>())?;
+    let check = Check { writing, entry, index, reference: &reference, query };
+    let Some(repeated) = check.repeated(&keys).await? else { return Ok(()) };
+    if !repeated.may_go {
+        return Err(repeated.error);
+    }
+    writing.lock_rows(entry, lock(LockMode::Update)).await?;
+    check.repeated(&keys).await?.map_or(Ok(()), |repeated| Err(repeated.error))
+}
+
+struct Check<'a> {
+    writing: &'a Writing<'a>,
+    entry: &'a Arc<TableEntry>,
+    index: &'a IndexDef,
+    reference: &'a Reference,
+    /// The rows with the keys.
+    query: Query,
+}
+
+/// Rows that have one key.
+struct Repeated {
+    error: SqlError,
+    /// Whether it would be one row without those that others are about to remove.
+    may_go: bool,
+}
+
+impl Check<'_> {
+    /// The first key that several rows have.
+    async fn repeated(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Option<Repeated>> {
+        let rows = self.writing.rows_of_latest(&self.query, &self.entry.def.name).await?;
+        let found = Rows::found(self.entry, &rows)?;
+        // Trees have what others have done so far, too.
+        let stored = self.reference.stored(keys).await?;
+        let of_rows = self.reference.prefixes(&found.batch)?.into_iter();
+        let (mut seen, mut staying, mut repeated) = (HashSet::new(), HashSet::new(), None);
+        for (row, (key, id)) in of_rows.zip(found.keys(self.entry)?).enumerate() {
+            let Some(key) = key else { continue };
+            let may_go = !stored.contains(&id) || staying.insert(key.clone());
+            if !seen.insert(key) && repeated.as_ref().is_none_or(|(_, may_go)| *may_go) {
+                repeated = Some((row, may_go));
+            }
+        }
+        Ok(repeated.map(|(row, may_go)| Repeated { error: self.error(&found, row), may_go }))
+    }
+
+    fn error(&self, found: &Rows, row: usize) -> SqlError {
+        let column = |&column: &usize| found.batch.column(column).clone();
+        let key: Vec<ArrayRef> = self.index.columns.iter().map(column).collect();
+        repeated(self.entry, self.index, &key, row)
+    }
+}
+
+/// Values of an index's columns, read from their texts.
+fn parsed(entry: &TableEntry, index: &IndexDef, values: &[Key]) -> SqlResult<Vec<ArrayRef>> {
+    let column = |(at, &ordinal): (usize, &usize)| {
+        let mut parser = ColumnParser::new(&entry.def.schema.columns[ordinal]);
+        values.iter().try_for_each(|values| parser.push(Some(&values[at])))?;
+        Ok(parser.finish())
+    };
+    index.columns.iter().enumerate().map(column).collect()
+}
+
+/// Looks at all entries, of a table that this transaction has for itself since it loaded it.
+async fn check_all(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    position: usize,
+) -> SqlResult<()> {
+    let (index, stored) = (&entry.def.indexes[position], &entry.indexes[position]);
+    let (columns, io) = (&stored.layout.key, IoCounters::default());
+    let unique = &columns[..index.columns.len()];
+    let (mut last, mut key) = (vec![], vec![]);
+    let mut leaves = stored.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+    while let Some(leaf) = leaves.next(&io).await.map_err(fault::storage)? {
+        for at in 0..leaf.len() {
+            key.clear();
+            let value = leaf.entry(at, &mut key);
+            if same_key(unique, columns, &last, &key) {
+                let mut rows = BatchBuilder::new(stored.layout.clone(), &index.columns, 1);
+                rows.push(&key, value);
+                return Err(repeated(entry, index, rows.finish().columns(), 0));
+            }
+            std::mem::swap(&mut last, &mut key);
+        }
+        give_way(&writing.cancel).await?;
+    }
+    Ok(())
+}
+
+/// 23505 for the values of a key.
+fn repeated(entry: &TableEntry, index: &IndexDef, key: &[ArrayRef], row: usize) -> SqlError {
+    let names = index.columns.iter().map(|&column| entry.def.schema.columns[column].name.as_str());
+    let names: Vec<&str> = names.collect();
+    let value = |column: &ArrayRef| format_value(column, row).unwrap_or_else(|| "null".into());
+    let values: Vec<String> = key.iter().map(value).collect();
+    let (names, values) = (names.join(", "), values.join(", "));
+    duplicate_key(&index.name)
+        .with_detail(format!("Key ({names})=({values}) already exists."))
+        .of_table(&entry.def.name)
+}
