@@ -18,6 +18,9 @@ pub(crate) const MISSING: usize = usize::MAX;
 /// looked at before it grows again.
 const MOVED_AT_ONCE: usize = 8;
 
+/// The same for each batch: a tenth of a millisecond.
+const MOVED_OF_BATCH: usize = 4096;
+
 /// Groups by the hash of their keys. At most half of the places are taken.
 #[derive(Default)]
 pub(crate) struct GroupTable {
@@ -98,7 +101,7 @@ impl GroupTable {
             self.moved = 0;
         }
         if !self.old.is_empty() {
-            self.move_some(hashes);
+            self.move_some(hashes, MOVED_AT_ONCE);
         }
         self.put(hash, group);
         self.count += 1;
@@ -113,8 +116,17 @@ impl GroupTable {
         self.places[at] = hash >> 32 << 32 | (group as u64 + 1);
     }
 
-    fn move_some(&mut self, hashes: &[u64]) {
-        let end = (self.moved + MOVED_AT_ONCE).min(self.old.len());
+    /// Moves some groups of a table that has grown, where no group may ever be added to it again; to be called
+    /// for each batch of keys.
+    #[inline]
+    pub(crate) fn settle(&mut self, hashes: &[u64]) {
+        if !self.old.is_empty() {
+            self.move_some(hashes, MOVED_OF_BATCH);
+        }
+    }
+
+    fn move_some(&mut self, hashes: &[u64], count: usize) {
+        let end = (self.moved + count).min(self.old.len());
         for at in self.moved..end {
             let group = (self.old[at] as u32 as usize).checked_sub(1);
             if let Some(group) = group {

@@ -337,6 +337,7 @@ impl Groups {
     ) {
         let mut indices = std::mem::take(&mut self.indices);
         indices.clear();
+        self.table.settle(&self.hashes);
         self.table.look_up(&self.keys, (keys, hashes), range.clone(), &mut indices);
         for (group, i) in indices.iter_mut().zip(range) {
             if is_null(i) {

@@ -220,10 +220,9 @@ pub(crate) fn bound(
 
 /// The plan with the types of everything in it.
 fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
-    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 10] = [
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),
-        Arc::new(existence::Existence),
         Arc::new(ordered_arguments::OrderedArguments),
         Arc::new(SingleRow),
         Arc::new(Typing),
@@ -240,7 +239,9 @@ fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
 /// The plan with its types, and what is made of constants computed.
 fn folded(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let folded = constants::ExactConstants.analyze(analyzed(plan)?, &LIBRARY.options);
-    folded.map_err(from_library)
+    // Behind all that may find a mistake in what is left out.
+    let asked = folded.and_then(|plan| existence::Existence.analyze(plan, &LIBRARY.options));
+    asked.map_err(from_library)
 }
 
 /// Binds a query and looks at its types, but computes nothing.

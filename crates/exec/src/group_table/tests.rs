@@ -39,3 +39,15 @@ fn a_group_moves_few_others() {
     let found = |group: usize| table.find(hashes[group], |g| g == group);
     assert!((0..hashes.len()).all(|group| found(group) == Some(group)));
 }
+
+#[test]
+fn what_nobody_is_added_to_settles() {
+    let mut table = GroupTable::new();
+    let hashes: Vec<u64> = (0..34).map(hash).collect();
+    (0..hashes.len()).for_each(|group| table.insert(hashes[group], group, &hashes));
+    assert!(!table.old.is_empty(), "it has grown lately");
+    table.settle(&hashes);
+    assert!(table.old.is_empty());
+    let found = |group: usize| table.find(hashes[group], |g| g == group);
+    assert!((0..hashes.len()).all(|group| found(group) == Some(group)));
+}

@@ -3,10 +3,11 @@
 
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::Result;
+use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::binary::try_type_union_resolution;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
 };
 use datafusion_functions::core::coalesce::CoalesceFunc;
 
@@ -36,9 +37,7 @@ impl ScalarUDFImpl for Coalesce {
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let is_boolean =
             |arg: &Expr| info.get_data_type(arg).is_ok_and(|ty| ty == DataType::Boolean);
-        // What is named or written out may be asked for by all rows.
-        let is_plain = |arg: &Expr| matches!(arg, Expr::Column(_) | Expr::Literal(..));
-        let guards = args.iter().any(is_boolean) && !args.iter().all(is_plain);
+        let guards = args.iter().any(is_boolean) && args.iter().skip(1).any(may_fail);
         Ok(match self.0.simplify(args, info)? {
             ExprSimplifyResult::Simplified(Expr::Case(case)) if guards => {
                 ExprSimplifyResult::Simplified(number_case(case))
@@ -74,4 +73,16 @@ impl ScalarUDFImpl for Coalesce {
             }
         })
     }
+}
+
+/// Whether the value of an expression may be an error, so that only those rows may ask for it whose values before
+/// it are null. Comparisons and conditions of columns and constants are none.
+fn may_fail(expr: &Expr) -> bool {
+    use Operator::{Divide, Minus, Modulo, Multiply, Plus};
+    let fails = |part: &Expr| match part {
+        Expr::ScalarFunction(_) | Expr::ScalarSubquery(_) | Expr::Cast(_) | Expr::Case(_) => true,
+        Expr::BinaryExpr(pair) => matches!(pair.op, Plus | Minus | Multiply | Divide | Modulo),
+        _ => false,
+    };
+    expr.exists(|part| Ok(fails(part))).unwrap_or(true)
 }

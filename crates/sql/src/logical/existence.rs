@@ -13,7 +13,7 @@ use datafusion_optimizer::AnalyzerRule;
 
 use crate::library::exactly_one;
 
-/// The rule. It comes before all that look at subqueries, which may fail for what nobody asks for.
+/// The rule.
 #[derive(Debug)]
 pub(super) struct Existence;
 

@@ -34,15 +34,29 @@ fn is_such(expr: &Expr, rows: &DFSchema) -> bool {
     // The visit itself never fails.
     let _ = expr.apply(|part| {
         outer |= matches!(part, Expr::OuterReferenceColumn(..));
-        for named in subquery_of(part).into_iter().flat_map(|s| &s.outer_ref_columns) {
-            if let Expr::OuterReferenceColumn(_, column) = named {
-                let is_own = rows.has_column(column);
-                (own, outer) = (own || is_own, outer || !is_own);
-            }
+        if let Some(subquery) = subquery_of(part) {
+            let is_own = |e: &Expr| match e {
+                Expr::OuterReferenceColumn(_, column) => rows.has_column(column),
+                _ => false,
+            };
+            outer |= subquery.outer_ref_columns.iter().any(|e| !is_own(e));
+            own |= has_deeply(&subquery.subquery, &is_own);
         }
         Ok(TreeNodeRecursion::Continue)
     });
     outer && !own
+}
+
+/// Whether a plan, or a subquery of it however deep, has such an expression.
+fn has_deeply(plan: &LogicalPlan, is_such: &impl Fn(&Expr) -> bool) -> bool {
+    let mut found = false;
+    // The visit itself never fails.
+    let _ = plan.apply_with_subqueries(|node| {
+        let has = |expr: &Expr| expr.exists(|e| Ok(is_such(e))).unwrap_or(false);
+        found |= node.expressions().iter().any(has);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found
 }
 
 fn subquery_of(expr: &Expr) -> Option<&Subquery> {

@@ -11,7 +11,7 @@ use types::{LogicalType, SqlError, SqlState, oid};
 
 use super::expressions;
 use crate::origin::told_oid;
-use crate::signatures::{array_of, common_type, type_name};
+use crate::signatures::{self, Choice, array_of, common_type, type_name};
 
 /// The types of parameters, as far as they are known; shared with the library's binder.
 #[derive(Clone, Debug)]
@@ -170,15 +170,26 @@ impl Inference {
             {
                 self.common_of(call.args.iter(), schema)?.map_or_else(|| own(expr, schema), Ok)?
             }
-            Expr::ScalarFunction(call) if call.func.name() == "nullif" => self
-                .common_of(call.args[..1].iter(), schema)?
-                .map_or_else(|| own(expr, schema), Ok)?,
+            // Its own type where `=` has such an operator, else that to which `=` brings it.
+            Expr::ScalarFunction(call) if call.func.name() == "nullif" && call.args.len() == 2 => {
+                let given =
+                    [self.oid_of(&call.args[0], schema)?, self.oid_of(&call.args[1], schema)?];
+                match signatures::operator("=", given) {
+                    Choice::One(types) if types[0] != 0 => types[0],
+                    _ => own(expr, schema)?,
+                }
+            }
             Expr::AggregateFunction(call)
                 if matches!(call.func.name(), "min" | "max") && call.params.args.len() == 1 =>
             {
                 self.oid_of(&call.params.args[0], schema)?
             }
-            Expr::Negative(value) => self.oid_of(value, schema)?,
+            Expr::Negative(value) => match value.as_ref() {
+                Expr::Literal(ScalarValue::Int64(Some(least)), _) if *least == MIN_INT4 => {
+                    oid::INT8
+                }
+                value => self.oid_of(value, schema)?,
+            },
             Expr::BinaryExpr(pair) if is_arithmetic(pair.op) => {
                 let sides = [self.oid_of(&pair.left, schema)?, self.oid_of(&pair.right, schema)?];
                 match sides {
@@ -205,6 +216,9 @@ impl Inference {
         Ok(common_type(&given).filter(|ty| *ty != oid::UNKNOWN))
     }
 }
+
+/// Its negation is no `integer`.
+const MIN_INT4: i64 = i32::MIN as i64;
 
 fn is_arithmetic(op: Operator) -> bool {
     use Operator::{Divide, Minus, Modulo, Multiply, Plus};

@@ -174,26 +174,41 @@ impl<'a> Relations<'a> {
         }
     }
 
-    /// The names of columns that expressions of a select can name without a relation's, of outputs as well
-    /// where it groups; `None` unless the columns of all its relations are known.
+    /// The names that expressions of a select can use without a relation's: columns, and those outputs that are
+    /// keys of its groups or of `DISTINCT ON`; `None` unless the columns of all its relations are known.
     pub(super) fn names_within(&self, select: &Select) -> Option<Vec<String>> {
         let groups = match &select.group_by {
-            GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
-            GroupByExpr::All(_) => true,
+            GroupByExpr::Expressions(keys, _) => keys.as_slice(),
+            GroupByExpr::All(_) => &[],
         };
-        if groups || matches!(select.distinct, Some(ast::Distinct::On(_))) {
-            return self.names_behind(select);
-        }
-        self.read_by(select)
+        let on = match &select.distinct {
+            Some(ast::Distinct::On(keys)) => keys.as_slice(),
+            _ => &[],
+        };
+        let is_key = |output: &String| {
+            let mut keys = groups.iter().chain(on);
+            keys.any(
+                |key| matches!(key, ast::Expr::Identifier(name) if identifier(name) == *output),
+            )
+        };
+        Some(outputs_of(select).filter(is_key).chain(self.read_by(select)?).collect())
     }
 
-    /// The same for what stands behind the select, which can always name its outputs.
-    pub(super) fn names_behind(&self, select: &Select) -> Option<Vec<String>> {
-        let outputs = select.projection.iter().filter_map(|item| match item {
-            SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),
+    /// The same for what stands behind the selects of a query: it can name all outputs.
+    pub(super) fn names_behind(&self, body: &SetExpr) -> Option<Vec<String>> {
+        match body {
+            SetExpr::Select(select) => {
+                Some(outputs_of(select).chain(self.read_by(select)?).collect())
+            }
+            SetExpr::Query(query) => self.names_behind(&query.body),
+            SetExpr::SetOperation { left, right, .. } => {
+                let mut names = self.names_behind(left)?;
+                names.extend(self.names_behind(right)?);
+                Some(names)
+            }
+            SetExpr::Values(_) => Some(vec![]),
             _ => None,
-        });
-        Some(outputs.chain(self.read_by(select)?).collect())
+        }
     }
 
     /// The columns of all relations of a select.
@@ -204,6 +219,14 @@ impl<'a> Relations<'a> {
         }
         Some(names)
     }
+}
+
+/// The names that a select gives to outputs.
+fn outputs_of(select: &Select) -> impl Iterator<Item = String> {
+    select.projection.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),
+        _ => None,
+    })
 }
 
 fn factors(item: &TableWithJoins) -> impl Iterator<Item = &TableFactor> {

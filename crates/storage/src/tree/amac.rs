@@ -42,6 +42,9 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Tree::get`].
+    ///
+    /// # Panics
+    /// If `window` is 0.
     pub async fn get_by_state_machines(
         &self,
         keys: &[impl AsRef<[u8]>],
@@ -49,6 +52,7 @@ impl Tree {
         io: &IoCounters,
         visit: &mut dyn FnMut(usize, &[u8]),
     ) -> Result<()> {
+        assert!(window > 0, "a ring has a place");
         let mut strays = vec![];
         let mut waiting = 0..keys.len();
         let mut next = |strays: &mut Vec<usize>| {

@@ -13,7 +13,7 @@ use super::{Merged, find};
 /// has the name, or may have it.
 pub(super) fn replace(tree: &mut impl VisitMut, merged: &[Merged], relations: &Relations<'_>) {
     // The visit itself never stops.
-    let _ = tree.visit(&mut Names { merged, relations, nested: vec![], unseen: vec![] });
+    let _ = tree.visit(&mut Names { merged, relations, around: vec![], unseen: vec![] });
 }
 
 /// Whether a select may name a merged column: by a name alone, or by `*`.
@@ -31,59 +31,77 @@ pub(super) fn may_name_merged(select: &Select) -> bool {
 struct Names<'a> {
     merged: &'a [Merged],
     relations: &'a Relations<'a>,
-    /// What the queries around have names for; `None` where that is not known.
-    nested: Vec<Option<Vec<String>>>,
+    /// The queries and selects around.
+    around: Vec<Scope>,
     /// The names of selects within whose derived tables the visit is: these do not see them.
     unseen: Vec<Option<Vec<String>>>,
+}
+
+/// What something around has names for; `None` where that is not known.
+enum Scope {
+    /// A query, for what stands behind its selects: their outputs as well.
+    Query(Option<Vec<String>>),
+    Select(Option<Vec<String>>),
+}
+
+impl Names<'_> {
+    /// Whether something around may have the name of a merged column.
+    fn is_hidden(&self, merged: &Merged) -> bool {
+        let mut scopes = self.around.iter().peekable();
+        while let Some(scope) = scopes.next() {
+            let names = match scope {
+                // Its selects have scopes of their own.
+                Scope::Query(_) if matches!(scopes.peek(), Some(Scope::Select(_))) => continue,
+                Scope::Query(names) | Scope::Select(names) => names,
+            };
+            if may_be(names.as_deref(), merged) {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 impl VisitorMut for Names<'_> {
     type Break = ();
 
-    // What stands behind the selects of a query may name their outputs, too: its order.
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.nested.push(Some(vec![]));
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        if !self.nested.is_empty() {
-            self.nested.push(self.relations.names_within(select));
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        self.nested.pop();
-        if let Some(behind) = self.nested.last_mut() {
-            *behind =
-                behind.take().zip(self.relations.names_behind(select)).map(|(mut all, more)| {
-                    all.extend(more);
-                    all
-                });
-        }
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.around.push(Scope::Query(self.relations.names_behind(&query.body)));
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.nested.pop();
+        self.around.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        // The outermost is the one whose merged columns these are.
+        if !self.around.is_empty() {
+            self.around.push(Scope::Select(self.relations.names_within(select)));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<()> {
+        self.around.pop();
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if is_closed(factor)
-            && let Some(around) = self.nested.last_mut()
+            && let Some(Scope::Select(names)) = self.around.last_mut()
         {
-            self.unseen.push(around.replace(vec![]));
+            self.unseen.push(names.replace(vec![]));
         }
         ControlFlow::Continue(())
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if is_closed(factor)
-            && let Some(around) = self.nested.last_mut()
+            && let Some(Scope::Select(names)) = self.around.last_mut()
         {
-            *around = self.unseen.pop().flatten();
+            *names = self.unseen.pop().flatten();
         }
         ControlFlow::Continue(())
     }
@@ -91,7 +109,7 @@ impl VisitorMut for Names<'_> {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Identifier(name) = expr
             && let Some(found) = find(self.merged, name)
-            && !self.nested.iter().any(|names| may_be(names.as_deref(), found))
+            && !self.is_hidden(found)
         {
             *expr = found.value.clone();
         }
