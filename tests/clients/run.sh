@@ -114,7 +114,7 @@ run_suite() {
 }
 
 wanted() {
-  $gate && { case $1 in pg_isready | psql | psycopg | asyncpg | node | pgjdbc | rust) return 0 ;; esac; return 1; }
+  $gate && { case $1 in pg_isready | psql | psycopg | asyncpg | node | pgjdbc | rust | dump) return 0 ;; esac; return 1; }
   [ ${#only[@]} = 0 ] && { $quick && case $1 in sqlalchemy | alembic | django | hibernate | typeorm | rust | pgbench | go-tpc) return 1 ;; esac; return 0; }
   local name
   for name in "${only[@]}"; do [ "$name" = "$1" ] && return 0; done
@@ -124,7 +124,7 @@ wanted() {
 if $postgres || $record; then make_reference; else build; fi
 if $record; then suite_psql_record; exit; fi
 suites=(pg_isready psql psycopg psycopg2 asyncpg sqlalchemy alembic django node typeorm pgjdbc hibernate
-  rust introspection pgbench go-tpc)
+  rust introspection dump pgbench go-tpc)
 for suite in "${suites[@]}"; do
   run_suite $suite
 done

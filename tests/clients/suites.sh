@@ -12,6 +12,7 @@ suite_sqlalchemy() {
 suite_alembic() { CLIENTS_SCRATCH=$scratch python_suite test_alembic.py; }
 suite_django() { python_suite test_django.py && python_suite test_django_project.py; }
 suite_introspection() { python_suite test_introspection.py; }
+suite_dump() { CLIENTS_BINARY=$binary python_suite test_dump.py; }
 suite_node() { NODE_PATH=$cache/node/node_modules node --no-deprecation "$here/node/test_pg.js"; }
 suite_typeorm() {
   NODE_PATH=$cache/typeorm/node_modules node --no-deprecation "$here/node/typeorm/test_typeorm.js"

@@ -27,6 +27,7 @@ tools_sqlalchemy() { python_tools; }
 tools_alembic() { have psql && python_tools; }
 tools_django() { python_tools; }
 tools_introspection() { python_tools; }
+tools_dump() { have pg_dump && have psql && python_tools; }
 tools_psql() { have psql; }
 tools_pg_isready() { have pg_isready; }
 tools_pgbench() { have pgbench; }

@@ -20,7 +20,7 @@ pub(crate) use change::change;
 pub use check::{STATEMENT_KINDS, denied, statement_kind};
 pub(crate) use check::{check, examine, privilege_error, read_files, relation, row_locks};
 pub(crate) use roles::PREDEFINED;
-pub use roles::{READ_ALL_STATS, SIGNAL_BACKEND};
+pub use roles::{DATABASE_OWNER, READ_ALL_STATS, SIGNAL_BACKEND};
 pub(crate) use session_info::SessionInfo;
 pub use verifier::{Credentials, Verifier};
 

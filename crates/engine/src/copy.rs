@@ -198,6 +198,8 @@ struct Rows<'a> {
     records: Records,
     defaults: Defaults,
     header: Header,
+    /// The end marker has come: what follows it is nothing.
+    is_over: bool,
     cancel: &'a Cancel,
     rejects: Rejects,
     /// Of each row of the batch that is read, whether it is to be kept.
@@ -268,7 +270,20 @@ impl<'a> Rows<'a> {
         };
         let header = format.header;
         let (rejects, kept) = (Rejects::new(format), vec![]);
-        Rows { table, schema, ordinals, format, records, defaults, header, cancel, rejects, kept }
+        let is_over = false;
+        Rows {
+            table,
+            schema,
+            ordinals,
+            format,
+            records,
+            defaults,
+            header,
+            is_over,
+            cancel,
+            rejects,
+            kept,
+        }
     }
 
     /// Reads a row; false at the end.
@@ -282,7 +297,7 @@ impl<'a> Rows<'a> {
             }
             Records::Text(csv) => csv,
         };
-        loop {
+        while !self.is_over {
             let record = match self.format.format {
                 CopyFormat::Csv => csv.next_record()?,
                 _ => csv.next_tabbed()?,
@@ -296,8 +311,9 @@ impl<'a> Rows<'a> {
                 }
                 Header::No => {}
             }
-            if fields.len() == 1 && fields[0].is_end_marker() {
-                return Ok(false);
+            self.is_over = fields.len() == 1 && fields[0].is_end_marker();
+            if self.is_over {
+                break;
             }
             let line = csv.line();
             let pushed = self.push_record(parsers, &fields);
@@ -308,6 +324,8 @@ impl<'a> Rows<'a> {
             }
             return Ok(true);
         }
+        csv.input.skip_rest()?;
+        Ok(false)
     }
 
     /// A row of which every value is known.

@@ -240,7 +240,7 @@ impl Settings {
     pub(crate) fn put(&mut self, setting: &'static Setting, value: Value) {
         self.change_count += 1;
         match setting.home {
-            Home::Field(_, set) => set(self, value),
+            Home::Field(_, set) | Home::Shared { set, .. } => set(self, value),
             Home::Kept => {
                 Arc::make_mut(&mut self.kept).insert(setting.name, value);
             }
@@ -251,7 +251,7 @@ impl Settings {
     /// The value now.
     pub(crate) fn value(&self, setting: &'static Setting) -> Value {
         let found = match setting.home {
-            Home::Field(get, _) => Some(get(self)),
+            Home::Field(get, _) | Home::Shared { get, .. } => Some(get(self)),
             Home::Kept => self.kept.get(setting.name).cloned(),
             Home::Server => self.configuration.as_ref().map(|c| c.value(setting)),
             Home::Fixed(_) => None,
@@ -403,6 +403,13 @@ impl Settings {
 
     /// What `RESET` goes back to.
     pub fn reset_value(&self, setting: &'static Setting) -> Value {
+        if let Home::Shared { with, get, .. } = setting.home
+            && let Ok(owner) = Setting::find(with)
+        {
+            let mut reset = self.clone();
+            reset.put(owner, self.reset_value(owner));
+            return get(&reset);
+        }
         if let Some(value) = self.given.at_start.get(setting.name) {
             return value.clone();
         }

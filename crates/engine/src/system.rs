@@ -29,8 +29,9 @@ use crate::numbers::Given;
 use crate::objects::Room;
 
 pub use crate::access::{
-    Access, Acl, AclItem, Membership, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, PUBLIC,
-    READ_ALL_STATS, Relation as OwnedRelation, Role, RoleId, SIGNAL_BACKEND, denied,
+    Access, Acl, AclItem, DATABASE_OWNER, Membership, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS,
+    ON_SEQUENCES, PUBLIC, READ_ALL_STATS, Relation as OwnedRelation, Role, RoleId, SIGNAL_BACKEND,
+    denied,
 };
 pub use crate::activity::Signals;
 pub use crate::advisory::{Key as AdvisoryKey, Shown as AdvisoryShown, Wish as AdvisoryWish};

@@ -76,11 +76,11 @@ impl Constraint<'_> {
     }
 
     /// As `ALTER TABLE .. ADD` takes it; `pretty` is without parentheses that are not needed.
-    pub(crate) fn definition(&self, pretty: bool) -> String {
-        self.demand(pretty) + self.deferral().words()
+    pub(crate) fn definition(&self, view: &View, pretty: bool) -> String {
+        self.demand(view, pretty) + self.deferral().words()
     }
 
-    fn demand(&self, pretty: bool) -> String {
+    fn demand(&self, view: &View, pretty: bool) -> String {
         let columns = || sql::quote_idents(self.column_names());
         match &self.rule {
             Rule::Key(index) if index.primary => format!("PRIMARY KEY ({})", columns()),
@@ -90,7 +90,7 @@ impl Constraint<'_> {
                 let mut text = format!(
                     "FOREIGN KEY ({}) REFERENCES {}({})",
                     columns(),
-                    sql::quote_ident(&parent.name),
+                    view.spelled(&parent.name),
                     sql::quote_idents(column_names(parent, &key.referenced)),
                 );
                 for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
@@ -140,13 +140,15 @@ pub(crate) fn condition(table: &TableDef, check: &Check, pretty: bool) -> String
 }
 
 /// The default of a column as an expression; `None` where it has none or is an identity.
-pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
+pub(crate) fn default_text(view: &View, table: &TableDef, ordinal: usize) -> Option<String> {
+    let next_of = |sequence: &str| next_of(&view.spelled(sequence));
     match table.constraints.default_of(ordinal)? {
         ColumnDefault::Expression(text) => {
             let ty = table.schema.columns[ordinal].ty;
             let known = || sql::definition::default(text, ty, false);
             let next = numbered_by(text).map(|sequence| next_of(&sequence));
-            Some(next.or_else(known).unwrap_or_else(|| text.clone()))
+            let written = || sql::definition::default_as_written(text, |name| view.spelled(name));
+            Some(next.or_else(known).unwrap_or_else(written))
         }
         ColumnDefault::Generated(text) => {
             let known = sql::definition::condition(text, &table.schema, false);

@@ -137,7 +137,7 @@ fn push_column(
     let data_type = if array { "ARRAY".into() } else { type_names::format_type(ty.0, -1) };
     let data_type = if internal == "bpchar" { "character".into() } else { data_type };
     let limits = Limits::of(internal, ty.1);
-    let filling = own.map(|(table, i)| Filling::of(table, i)).unwrap_or_default();
+    let filling = own.map(|(table, i)| Filling::of(view, table, i)).unwrap_or_default();
     rows.push([
         ("table_catalog", catalog(view)),
         ("table_schema", schema.into()),
@@ -176,14 +176,16 @@ struct Filling {
 }
 
 impl Filling {
-    fn of(table: &TableDef, ordinal: usize) -> Filling {
+    fn of(view: &View, table: &TableDef, ordinal: usize) -> Filling {
         let mut filling = Filling::default();
         match table.constraints.default_of(ordinal) {
             Some(ColumnDefault::Identity(d)) if d.standard => {
                 filling.identity = Some(if d.always { "ALWAYS" } else { "BY DEFAULT" });
             }
-            Some(ColumnDefault::Generated(_)) => filling.generated = default_text(table, ordinal),
-            _ => filling.default = default_text(table, ordinal),
+            Some(ColumnDefault::Generated(_)) => {
+                filling.generated = default_text(view, table, ordinal);
+            }
+            _ => filling.default = default_text(view, table, ordinal),
         }
         filling
     }
@@ -245,7 +247,7 @@ impl Limits {
 fn schemata(view: &View, rows: &mut Rows) {
     for (oid, name) in NAMESPACES {
         let owner = match oid {
-            PUBLIC => view.access().schema.owner.into(),
+            PUBLIC => view.public_schema().owner.into(),
             _ => OWNER,
         };
         rows.push([

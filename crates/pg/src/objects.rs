@@ -182,12 +182,13 @@ impl Object<'_> {
     }
 
     /// The name, with the schema where the search path would not find it.
-    pub(crate) fn display_name(&self) -> String {
+    pub(crate) fn display_name(&self, view: &View) -> String {
         match self {
             Object::System(relation) if relation.schema != "pg_catalog" => {
                 format!("{}.{}", relation.schema, sql::quote_ident(relation.name))
             }
-            other => sql::quote_ident(other.name()),
+            Object::System(relation) => sql::quote_ident(relation.name),
+            other => view.spelled(other.name()),
         }
     }
 }
@@ -254,8 +255,15 @@ impl View {
             let columns = || self.view(name).map(|view| self.view_columns(view));
             table.or_else(|| columns().map(|columns| Schema { columns }))
         };
-        sql::definition::view(view, schema, pretty)
-            .unwrap_or_else(|| format!(" {};", view.query.trim().trim_end_matches(';')))
+        let style = sql::definition::Style { pretty, qualified: !self.finds_public() };
+        let is_user = |name: &str| self.is_relation(name);
+        sql::definition::view(view, schema, style)
+            .unwrap_or_else(|| sql::definition::view_as_written(view, is_user, style))
+    }
+
+    /// Whether a table or view of a user has this name.
+    pub(crate) fn is_relation(&self, name: &str) -> bool {
+        self.table(name).is_some() || self.view(name).is_some()
     }
 
     /// The columns of a view; none when what it names has changed.

@@ -1,6 +1,6 @@
 //! Owners and access lists of objects, as system relations show them.
 
-use engine::system::{Acl, OwnedRelation};
+use engine::system::{Acl, DATABASE_OWNER, OwnedRelation, RoleId};
 use sql::SystemValue;
 
 use crate::objects::{OWNER, Object};
@@ -50,11 +50,33 @@ impl View {
         }
     }
 
-    /// The items of an access list.
-    pub(crate) fn acl_items(&self, acl: &Acl) -> SystemValue {
-        if acl.is_default {
-            return SystemValue::Null;
+    /// Owner and access list of `public`: it is the database owner's, as in PostgreSQL, as long as nobody
+    /// else's, and has a list from the beginning.
+    pub(crate) fn public_schema(&self) -> Acl {
+        let mut acl = self.access().schema.clone();
+        let owner = self.access().database.owner;
+        if acl.owner == owner {
+            let shown = |id: &mut RoleId| {
+                if *id == owner {
+                    *id = DATABASE_OWNER;
+                }
+            };
+            shown(&mut acl.owner);
+            for item in &mut acl.items {
+                shown(&mut item.grantee);
+                shown(&mut item.grantor);
+            }
         }
+        acl
+    }
+
+    /// The items of an access list, if somebody has granted or revoked something.
+    pub(crate) fn acl_items(&self, acl: &Acl) -> SystemValue {
+        if acl.is_default { SystemValue::Null } else { self.items(acl) }
+    }
+
+    /// The items of an access list.
+    pub(crate) fn items(&self, acl: &Acl) -> SystemValue {
         let items = acl.texts(self.access()).into_iter().map(SystemValue::from);
         SystemValue::List(items.collect())
     }

@@ -4,6 +4,7 @@ mod activity;
 mod classes;
 mod cluster;
 pub(crate) mod comments;
+mod dependencies;
 mod roles;
 mod sequences;
 mod statistics;
@@ -26,7 +27,9 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_attrdef", classes::pg_attrdef),
     ("pg_sequence", sequences::pg_sequence),
     ("pg_sequences", sequences::pg_sequences),
-    ("pg_depend", sequences::pg_depend),
+    ("pg_am", cluster::pg_am),
+    ("pg_depend", dependencies::pg_depend),
+    ("pg_rewrite", dependencies::pg_rewrite),
     ("pg_type", classes::pg_type),
     ("pg_description", comments::pg_description),
     ("pg_shdescription", comments::pg_shdescription),

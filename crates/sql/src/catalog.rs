@@ -74,11 +74,30 @@ impl TableStorage {
     /// As statements and settings name them.
     pub const NAMES: &'static [&'static str] = &["row", "column"];
 
+    /// The names of the access methods.
+    pub const ACCESS_METHODS: &'static [&'static str] = &["heap", "column"];
+
     /// As statements name it.
     pub fn name(self) -> &'static str {
         match self {
             TableStorage::Row => "row",
             TableStorage::Column => "column",
+        }
+    }
+
+    /// PostgreSQL's name of its access method, or one that PostgreSQL has not.
+    pub fn access_method(self) -> &'static str {
+        match self {
+            TableStorage::Row => "heap",
+            TableStorage::Column => "column",
+        }
+    }
+
+    /// The one that is PostgreSQL's access method of this name; rows unless it is the other.
+    pub fn of_access_method(name: &str) -> TableStorage {
+        match name.eq_ignore_ascii_case(TableStorage::Column.access_method()) {
+            true => TableStorage::Column,
+            false => TableStorage::Row,
         }
     }
 

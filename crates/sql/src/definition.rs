@@ -7,12 +7,31 @@ mod print;
 #[cfg(test)]
 mod tests;
 mod view;
+mod written;
 
 use types::{LogicalType, Schema};
 
 pub use view::view;
+pub use written::{default_as_written, grouped_by, relations_in, sequences_in, view_as_written};
 
 use node::Builder;
+
+/// How a definition is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Without parentheses that are not needed.
+    pub pretty: bool,
+    /// With the schema in front of users' relations.
+    pub qualified: bool,
+}
+
+impl Style {
+    /// A relation of a user, as it is spelled.
+    fn relation(self, name: &str) -> String {
+        let schema = if self.qualified { "public." } else { "" };
+        format!("{schema}{}", crate::quote::quote_ident(name))
+    }
+}
 
 /// The condition of a check, or an expression over a table's columns. `pretty` leaves out
 /// parentheses that are not needed.

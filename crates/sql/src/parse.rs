@@ -35,6 +35,7 @@ mod natural;
 mod needed;
 mod no_columns;
 mod notification;
+mod operators;
 mod ordered_set;
 mod overriding;
 mod place;
@@ -376,7 +377,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     adapt(text, &mut tokens)?;
     let overriding = overriding::taken(&mut tokens);
-    sequence::order_options(&mut tokens);
+    sequence::order_options(text, &mut tokens)?;
     let last = tokens.last().cloned();
     let names_no_list = no_columns::names_no_list(&tokens);
     let unknown = statement_names::refused(&tokens);
@@ -422,6 +423,7 @@ fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
     exclude::nothing(tokens)?;
     table::with_data(tokens);
     include::mark(tokens);
+    operators::before_any(tokens);
     no_columns::fill(tokens);
     Ok(())
 }

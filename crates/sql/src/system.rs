@@ -25,7 +25,7 @@ pub use function::SystemFunction;
 pub use value::{SystemValue, system_column};
 
 pub(crate) use function::library_function;
-pub(crate) use normalise::normalise;
+pub(crate) use normalise::{normalise, printed};
 pub(crate) use rewrite::rewrite;
 pub(crate) use subqueries::SystemSubqueries;
 
@@ -48,14 +48,20 @@ pub(crate) fn without_empty(
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> SqlResult<LogicalPlan> {
-    let empty = |node: &LogicalPlan| {
-        Ok(matches!(node, LogicalPlan::EmptyRelation(e) if !e.produce_one_row))
-    };
-    if !plan.exists(empty).map_err(from_library)? {
+    let is_empty =
+        |node: &LogicalPlan| matches!(node, LogicalPlan::EmptyRelation(e) if !e.produce_one_row);
+    if !plan.exists(|node| Ok(is_empty(node))).map_err(from_library)? {
         return Ok(plan);
     }
     let rule = PropagateEmptyRelation::new();
-    let without = plan.transform_up(|node| rule.rewrite(node, config)).data();
+    let without = plan.transform_up(|node| match &node {
+        // The type of a column is one that all sides have in common, also those without rows.
+        LogicalPlan::Union(union) if !union.inputs.iter().all(|input| is_empty(input)) => {
+            Ok(Transformed::no(node))
+        }
+        _ => rule.rewrite(node, config),
+    });
+    let without = without.data();
     without.map_err(from_library)
 }
 

@@ -58,7 +58,7 @@ impl CreateView {
             ControlFlow::<()>::Continue(())
         });
         crate::parse::without_stand_ins(&mut create.query);
-        let query = create.query.to_string();
+        let query = crate::system::printed(&create.query);
         let view = ViewDef { name, columns, query, relations };
         Ok(CreateView { view, or_replace: create.or_replace })
     }

@@ -1,14 +1,13 @@
-"""What tools ask when they connect or draw their tree: those that the files are named after,
-and pg_dump. The statements are those that the tools send; a check passes when the server
-answers, with the columns that the tool reads."""
+"""What tools ask when they connect or draw their tree: those that the files are named after. The
+statements are those that the tools send; a check passes when the server answers, with the columns
+that the tool reads."""
 
 import pathlib
 import re
-import subprocess
 
 import psycopg
 
-from checks import Checks, Skip, equal
+from checks import Checks
 
 check = Checks("-")
 HERE = pathlib.Path(__file__).parent.parent / "introspection"
@@ -61,18 +60,6 @@ def register(path):
 
 for file in sorted(HERE.glob("*.sql")):
     register(file)
-
-
-@check
-def pg_dump_of_the_schema():
-    done = subprocess.run(["pg_dump", "--schema-only"], capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        # A refusal is fine as long as it is one: a message of the server that names what is missing.
-        error = done.stderr.strip().splitlines()
-        if any("ERROR" in line for line in error):
-            raise Skip("refused: " + next(line for line in error if "ERROR" in line)[:160])
-        raise AssertionError(done.stderr[:300])
-    equal("PostgreSQL database dump complete" in done.stdout, True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ use types::{SqlError, SqlResult, SqlState};
 use super::check::privilege_error;
 use super::roles::missing;
 use super::{
-    Access, Membership, PREDEFINED, PUBLIC, Relation, Role, RoleId, SessionInfo, Verifier, grant,
+    Access, DATABASE_OWNER, Membership, PREDEFINED, PUBLIC, Relation, Role, RoleId, SessionInfo,
+    Verifier, grant,
 };
 use crate::catalog::Snapshot;
 use crate::notice::Notice;
@@ -243,6 +244,10 @@ impl Next<'_> {
     pub(super) fn join(&mut self, role: RoleId, member: RoleId, admin: bool) -> SqlResult<()> {
         if member == PUBLIC || role == PUBLIC {
             return Err(missing("public"));
+        }
+        if role == DATABASE_OWNER {
+            let message = "role \"pg_database_owner\" cannot have explicit members";
+            return Err(SqlError::new(SqlState::INVALID_GRANT_OPERATION, message));
         }
         if self.access.roles_of(role, false).contains(&member) {
             let (role, member) = (self.access.name(role), self.access.name(member));

@@ -17,12 +17,15 @@ pub(crate) const PREDEFINED: &[(RoleId, &str)] = &[
     (READ_SERVER_FILES, "pg_read_server_files"),
     (WRITE_SERVER_FILES, "pg_write_server_files"),
     (CHECKPOINT, "pg_checkpoint"),
+    (DATABASE_OWNER, "pg_database_owner"),
 ];
 
 const READ_ALL_DATA: RoleId = 6181;
 const WRITE_ALL_DATA: RoleId = 6182;
 const MONITOR: RoleId = 3373;
 pub(super) const READ_ALL_SETTINGS: RoleId = 3374;
+/// The owner of the database, whoever that is: it has no other member.
+pub const DATABASE_OWNER: RoleId = 6171;
 /// Its members see what others run.
 pub const READ_ALL_STATS: RoleId = 3375;
 /// Its members end what others run.

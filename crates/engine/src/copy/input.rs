@@ -109,6 +109,16 @@ impl Input {
         Ok(skipped)
     }
 
+    /// Passes over everything that a client still sends; what else there is need not be read.
+    pub(super) fn skip_rest(&mut self) -> Result<(), Stop> {
+        self.position = self.bytes.len();
+        self.begin();
+        match self.origin {
+            Origin::Client(_) if !self.has_ended => Err(Stop::NeedsMore),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits for more: at least as much as there is of the record, so that a long one is not begun anew
     /// too often.
     ///

@@ -51,7 +51,7 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     }
     let mut draft = Draft::of(create, columns, id, &writing.catalog)?;
     if !create.temporary {
-        name_sequences(&mut draft, snapshot);
+        name_sequences(&mut draft, snapshot)?;
     }
     let def = stored_as(said_storage(create)?, writing, &draft, &mut ids)?;
     if let Some(index) = def.indexes.iter().find(|index| snapshot.has_relation(&index.name)) {

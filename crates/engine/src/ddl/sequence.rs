@@ -306,14 +306,16 @@ fn forget_in_defaults(snapshot: &mut Snapshot, name: &str) {
 
 /// Defaults are texts; they follow a sequence that is renamed.
 fn rename_in_defaults(snapshot: &mut Snapshot, old: &str, new: &str) {
-    let text = next_of(new);
+    let text = next_of(&sql::quote_ident(new));
     let renamed = Some(ColumnDefault::Expression(text));
     change_defaults(snapshot, old, |default| default.clone_from(&renamed));
 }
 
 /// Gives the new sequences of columns names that no other relation has: where `t_id_seq` is taken, it is
 /// `t_id_seq1`, as PostgreSQL names them.
-pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) {
+///
+/// Errors: 42P07 where `SEQUENCE NAME` gave one that another relation has.
+pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) -> SqlResult<()> {
     let table = draft.id;
     let is_taken = |name: &str| match snapshot.numbered_column(name) {
         Some((owner, _)) => owner.def.id != table,
@@ -327,6 +329,7 @@ pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) {
         let numbered = (1..).map(|number| format!("{usual}{number}"));
         let is_free = |name: &String| !is_taken(name) && !given.contains(name);
         let name = match &identity.name {
+            Some(name) if !is_free(name) => return Err(exists(name)),
             Some(name) => name.clone(),
             None => {
                 std::iter::once(usual.clone()).chain(numbered).find(is_free).unwrap_or_default()
@@ -337,6 +340,7 @@ pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) {
         }
         given.push(name);
     }
+    Ok(())
 }
 
 /// The sequences that a table owns go with it.

@@ -144,10 +144,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting!(
         "default_table_access_method",
         CLIENTS,
-        Kind::Text,
+        Kind::Choice(TableStorage::ACCESS_METHODS),
         "heap",
-        Home::Fixed(&["heap"]),
-        "How tables are kept; the name that clients expect."
+        Home::Shared {
+            with: "default_table_storage",
+            get: |s| Value::Text(s.default_table_storage.access_method().to_owned()),
+            set: |s, v| s.default_table_storage = TableStorage::of_access_method(v.text()),
+        },
+        "`default_table_storage` in PostgreSQL's words: `heap` for rows. Dumps set it."
     ),
     setting!(
         "default_table_storage",

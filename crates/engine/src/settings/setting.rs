@@ -88,6 +88,8 @@ pub enum Unset {
 pub(crate) enum Home {
     /// In a field of [`Settings`].
     Field(fn(&Settings) -> Value, fn(&mut Settings, Value)),
+    /// In the field of another setting, whose value it is in other words: configured, and reset, is that one.
+    Shared { with: &'static str, get: fn(&Settings) -> Value, set: fn(&mut Settings, Value) },
     /// Kept for whoever asks: no result depends on it.
     Kept,
     /// In the configuration of the server.
@@ -116,7 +118,8 @@ pub struct Setting {
 impl Setting {
     /// Whether a file, the environment or a flag may give it.
     pub fn is_given_at_start(&self) -> bool {
-        self.context != Context::Internal && !matches!(self.home, Home::Fixed(_))
+        self.context != Context::Internal
+            && !matches!(self.home, Home::Fixed(_) | Home::Shared { .. })
     }
 
     /// The name of the flag.

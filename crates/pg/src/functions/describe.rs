@@ -135,7 +135,7 @@ fn regclass_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue>
 }
 
 fn regclass_out(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok(name_of(&arguments[0], |oid| view.object(oid).map(|o| o.display_name())))
+    Ok(name_of(&arguments[0], |oid| view.object(oid).map(|o| o.display_name(view))))
 }
 
 fn to_regclass(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
@@ -295,7 +295,7 @@ fn constraint_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<Sy
     let constraints = view.constraints();
     let found = constraints.iter().find(|c| Some(c.oid) == oid);
     let pretty = arguments.get(1) == Some(&SystemValue::Bool(true));
-    Ok(found.map(|c| c.definition(pretty)).into())
+    Ok(found.map(|c| c.definition(view, pretty)).into())
 }
 
 /// Expressions are kept as text, with all parentheses.

@@ -29,7 +29,39 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("has_parameter_privilege", BOOL, 2, 3, true, granted),
     Definition("pg_has_role", BOOL, 2, 3, true, member),
     Definition("row_security_active", BOOL, 1, 1, true, denied),
+    Definition("acldefault", LogicalType::Array(&LogicalType::Text), 2, 2, true, default_list),
 ];
+
+/// What a new object of PostgreSQL's kinds has: the kind, what all may do, what its owner may.
+const DEFAULTS: [(&str, &str, &str); 13] = [
+    ("c", "", ""),
+    ("r", "", "arwdDxt"),
+    ("s", "", "rwU"),
+    ("d", "Tc", "CTc"),
+    ("f", "X", "X"),
+    ("l", "U", "U"),
+    ("L", "", "rw"),
+    ("n", "", "UC"),
+    ("p", "", "sA"),
+    ("t", "", "C"),
+    ("F", "", "U"),
+    ("S", "", "U"),
+    ("T", "U", "U"),
+];
+
+/// `acldefault(kind, owner)`: the access list of a new object.
+fn default_list(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let kind = arguments[0].text().unwrap_or_default();
+    let Some((_, public, own)) = DEFAULTS.iter().find(|(known, ..)| *known == kind) else {
+        let message = format!("unrecognized object type abbreviation: {kind}");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    };
+    let owner = sql::quote_ident(view.role_name(arguments[1].int().unwrap_or_default()));
+    let item = |grantee: &str, letters: &str| {
+        (!letters.is_empty()).then(|| format!("{grantee}={letters}/{owner}").into())
+    };
+    Ok(SystemValue::List([item("", public), item(&owner, own)].into_iter().flatten().collect()))
+}
 
 /// Of things that all roles may use here.
 fn granted(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {

@@ -64,13 +64,15 @@ fn session_user(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValu
     Ok(view.session_user().into())
 }
 
-fn current_schema(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok("public".into())
+/// The schema of the search path in which things are made; null where it has none.
+fn current_schema(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(view.finds_public().then_some("public").into())
 }
 
-fn current_schemas(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+fn current_schemas(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let system = (arguments[0] == SystemValue::Bool(true)).then_some("pg_catalog");
-    let schemas = system.into_iter().chain(["public"]).map(SystemValue::from);
+    let public = view.finds_public().then_some("public");
+    let schemas = system.into_iter().chain(public).map(SystemValue::from);
     Ok(SystemValue::List(schemas.collect()))
 }
 

@@ -4,6 +4,7 @@ use sql::SystemValue;
 use sql::catalog::{IndexMethod, TableDef, TableStorage};
 use types::{LogicalType, SqlResult};
 
+use super::cluster::COLUMN_METHOD;
 use crate::builtin::{self, type_by_oid};
 use sql::constraints::{ColumnDefault, Deferral};
 
@@ -26,7 +27,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             _ => (0, false),
         };
         let (kind, columns, method) = match &object {
-            Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
+            Object::Table(table) => ("r", table.schema.columns.len(), table_method(table)),
             Object::Index(_, index) => ("i", index.attributes().count(), method_oid(index)),
             Object::View(_, def) => ("v", view.view_columns(def).len(), 0),
             Object::Sequence(_) => ("S", SEQUENCE.len(), 0),
@@ -57,11 +58,19 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("relnatts", (columns as i64).into()),
             ("relispopulated", true.into()),
             ("relacl", view.acl(&object)),
-            ("reloptions", options(&object)),
             ("relreplident", if kind == "r" { "d" } else { "n" }.into()),
         ]);
     }
     Ok(())
+}
+
+/// How a table is kept. It is no option, which PostgreSQL would not know: a dump names the method apart
+/// from the table, so one without it loses nothing else.
+fn table_method(table: &TableDef) -> i64 {
+    match table.storage {
+        TableStorage::Row => HEAP,
+        TableStorage::Column => COLUMN_METHOD,
+    }
 }
 
 fn method_oid(index: &Index) -> i64 {
@@ -84,17 +93,6 @@ fn rules_of(table: &TableDef, constraints: &[Constraint<'_>]) -> (i64, bool) {
         }
     }
     (checks, upheld)
-}
-
-/// What a table was created with; null for nothing.
-fn options(object: &Object) -> SystemValue {
-    match object {
-        Object::Table(table) if table.storage == TableStorage::Column => {
-            let option = format!("storage={}", table.storage.name());
-            SystemValue::List(vec![SystemValue::Text(option)])
-        }
-        _ => SystemValue::Null,
-    }
 }
 
 /// Pages and rows; -1 rows is PostgreSQL's "unknown".
@@ -322,9 +320,9 @@ pub(super) fn pg_constraint(view: &View, rows: &mut Rows) -> SqlResult<()> {
 pub(super) fn pg_attrdef(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for table in view.tables() {
         for ordinal in 0..table.schema.columns.len() {
-            let Some(text) = default_of(table, ordinal) else { continue };
+            let Some(text) = default_of(view, table, ordinal) else { continue };
             rows.push([
-                ("oid", (table_oid(table) + 6 * KIND + ordinal as i64 * (KIND >> 12)).into()),
+                ("oid", default_oid(table, ordinal).into()),
                 ("adrelid", table_oid(table).into()),
                 ("adnum", (ordinal as i64 + 1).into()),
                 ("adbin", text.into()),
@@ -335,11 +333,16 @@ pub(super) fn pg_attrdef(view: &View, rows: &mut Rows) -> SqlResult<()> {
 }
 
 /// The default that `pg_attrdef` has: none for an identity column.
-fn default_of(table: &TableDef, ordinal: usize) -> Option<String> {
+fn default_of(view: &View, table: &TableDef, ordinal: usize) -> Option<String> {
     match table.constraints.default_of(ordinal) {
         Some(ColumnDefault::Identity(identity)) if identity.standard => None,
-        _ => default_text(table, ordinal),
+        _ => default_text(view, table, ordinal),
     }
+}
+
+/// The oid of the default of a column.
+pub(super) fn default_oid(table: &TableDef, ordinal: usize) -> i64 {
+    table_oid(table) + 6 * KIND + ordinal as i64 * (KIND >> 12)
 }
 
 /// The built-in types, then the row type of each table.

@@ -2,6 +2,7 @@
 
 use engine::{Kind, Origin, Setting};
 use sql::SystemValue;
+use sql::catalog::TableStorage;
 use types::SqlResult;
 
 use crate::objects::{DATABASE, NAMESPACES, OWNER, PUBLIC};
@@ -11,14 +12,16 @@ use crate::{builtin, functions};
 
 /// `pg_encoding`'s number of UTF-8.
 const UTF8: i64 = 6;
+/// The access method of column tables: below what PostgreSQL gives to users, and above its own.
+pub(super) const COLUMN_METHOD: i64 = 9_101;
 /// The default tablespace.
 const TABLESPACE: i64 = 1663;
 
 pub(super) fn pg_namespace(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    let public = &view.access().schema;
+    let public = view.public_schema();
     for (oid, name) in NAMESPACES {
         let (owner, acl) = match oid {
-            PUBLIC => (i64::from(public.owner), view.acl_items(public)),
+            PUBLIC => (i64::from(public.owner), view.items(&public)),
             _ => (OWNER, SystemValue::Null),
         };
         rows.push([
@@ -45,6 +48,17 @@ pub(super) fn pg_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
         ("dattablespace", TABLESPACE.into()),
         ("datcollate", "C".into()),
         ("datctype", "C".into()),
+    ]);
+    Ok(())
+}
+
+/// PostgreSQL's access methods that are here, and that of tables which are kept by columns.
+pub(super) fn pg_am(_view: &View, rows: &mut Rows) -> SqlResult<()> {
+    builtin::rows(rows.relation).into_iter().for_each(|row| rows.push_row(row));
+    rows.push([
+        ("oid", COLUMN_METHOD.into()),
+        ("amname", TableStorage::Column.access_method().into()),
+        ("amtype", "t".into()),
     ]);
     Ok(())
 }

@@ -21,14 +21,19 @@ pub(crate) struct Described<'a> {
     pub(crate) text: &'a str,
 }
 
-/// All comments.
+/// All comments, and the one that PostgreSQL's `public` has from the beginning.
 pub(crate) fn all(view: &View) -> Vec<Described<'_>> {
     let place = |subject: &Subject| place(view, subject);
     let described = view.comments().filter_map(|(subject, text)| {
         let (class, object, column) = place(subject)?;
         Some(Described { class, object, column, text })
     });
-    described.collect()
+    let mut described: Vec<_> = described.collect();
+    if !described.iter().any(|comment| comment.class == PG_NAMESPACE) {
+        let (class, object, text) = (PG_NAMESPACE, PUBLIC, "standard public schema");
+        described.push(Described { class, object, column: 0, text });
+    }
+    described
 }
 
 fn place(view: &View, subject: &Subject) -> Option<(i64, i64, i64)> {

@@ -1,10 +1,8 @@
-//! Sequences, and what belongs to them.
+//! Sequences.
 
-use sql::SystemValue;
 use types::SqlResult;
 
-use super::comments::PG_CLASS;
-use crate::objects::{Object, table_oid};
+use crate::objects::Object;
 use crate::rows::Rows;
 use crate::type_names;
 use crate::view::View;
@@ -43,24 +41,6 @@ pub(super) fn pg_sequences(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("cycle", sequence.numbers.cycles.into()),
             ("cache_size", sequence.numbers.cache.into()),
             ("last_value", sequence.last_value()),
-        ]);
-    }
-    Ok(())
-}
-
-/// A sequence depends on its column: as a part of it (`i`) or on its own (`a`).
-pub(super) fn pg_depend(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    for sequence in view.sequences() {
-        let Some((table, ordinal)) = view.owner_of_sequence(&sequence) else { continue };
-        let kind = if sequence.is_identity() { "i" } else { "a" };
-        rows.push([
-            ("classid", PG_CLASS.into()),
-            ("objid", sequence.oid().into()),
-            ("objsubid", 0.into()),
-            ("refclassid", PG_CLASS.into()),
-            ("refobjid", table_oid(table).into()),
-            ("refobjsubid", SystemValue::Int(ordinal as i64 + 1)),
-            ("deptype", kind.into()),
         ]);
     }
     Ok(())

@@ -5,7 +5,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::Schema;
 
 use super::node::{Builder, Node};
-use super::print;
+use super::{Style, print};
 use crate::parse::dialect::Postgres;
 use crate::parse::identifier;
 use crate::quote::quote_ident;
@@ -16,8 +16,9 @@ use crate::view::ViewDef;
 pub fn view(
     view: &ViewDef,
     schema_of: impl FnOnce(&str) -> Option<Schema>,
-    pretty: bool,
+    style: Style,
 ) -> Option<String> {
+    let pretty = style.pretty;
     let dialect = Postgres::for_length(view.query.len());
     let parser = Parser::new(&dialect).try_with_sql(&view.query);
     let query = parser.and_then(|mut parser| parser.parse_query()).ok()?;
@@ -40,7 +41,7 @@ pub fn view(
     });
     let lines = lines.collect::<Vec<_>>().join(",\n    ");
     let mut text = format!(" SELECT {lines}").trim_end().to_owned();
-    text.push_str(&format!("\n   FROM {}", quote_ident(&relation)));
+    text.push_str(&format!("\n   FROM {}", style.relation(&relation)));
     if known_as != relation {
         text.push_str(&format!(" {}", quote_ident(&known_as)));
     }

@@ -11,9 +11,10 @@ use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::ddl::{column_type, index_columns};
 use super::deferral;
-use super::{identifier, include, name};
+use super::{identifier, include, name, sequence};
 use crate::constraints::{ColumnDefault, Deferral, Identity, ReferentialAction};
 use crate::sequence::{Sequence, SequenceOptions};
+use crate::system::printed;
 
 /// A constraint whose names are not resolved yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +140,7 @@ fn add_option(
             spec.constraints.push(ConstraintSpec::ForeignKey(key));
         }
         ColumnOption::Generated { generation_expr: Some(expr), .. } => {
-            set_default(spec, ColumnDefault::Generated(expr.to_string()))?;
+            set_default(spec, ColumnDefault::Generated(printed(expr)))?;
         }
         ColumnOption::Generated { generated_as, sequence_options, .. } => {
             let always = matches!(generated_as, GeneratedAs::Always);
@@ -167,14 +168,16 @@ pub(super) fn default(expr: &ast::Expr) -> SqlResult<ColumnDefault> {
         let message = "cannot use column reference in DEFAULT expression";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    Ok(ColumnDefault::Expression(expr.to_string()))
+    Ok(ColumnDefault::Expression(printed(expr)))
 }
 
 pub(super) fn identity(always: bool, given: &[ast::SequenceOptions]) -> SqlResult<Identity> {
-    let number = |expr: &ast::Expr| {
-        let parsed = expr.to_string().replace(' ', "").parse::<i64>();
-        parsed.map_err(|_| SqlError::unsupported(format!("the sequence option {expr}")))
+    let whole = |text: &str| {
+        let parsed = text.replace(' ', "").parse::<i64>();
+        parsed.map_err(|_| SqlError::unsupported(format!("the sequence option {text}")))
     };
+    let number = |expr: &ast::Expr| whole(&expr.to_string());
+    let mut name = None;
     let bound = |expr: &Option<ast::Expr>| expr.as_ref().map(number).transpose();
     let mut options = SequenceOptions::default();
     for option in given {
@@ -183,13 +186,18 @@ pub(super) fn identity(always: bool, given: &[ast::SequenceOptions]) -> SqlResul
             ast::SequenceOptions::IncrementBy(expr, _) => options.increment = Some(number(expr)?),
             ast::SequenceOptions::MinValue(expr) => options.least = Some(bound(expr)?),
             ast::SequenceOptions::MaxValue(expr) => options.most = Some(bound(expr)?),
-            ast::SequenceOptions::Cache(expr) => options.cache = Some(number(expr)?),
+            ast::SequenceOptions::Cache(expr) => {
+                let text = expr.to_string();
+                let (cache, named) = sequence::split_name(&text);
+                options.cache = Some(whole(cache)?);
+                name = named.map(str::to_owned);
+            }
             ast::SequenceOptions::Cycle(no) => options.cycles = Some(!no),
         }
     }
     // The greatest type: that of the column says more when it is known.
     let sequence = options.create(types::LogicalType::Int64)?;
-    Ok(Identity { sequence, name: None, always, standard: true })
+    Ok(Identity { sequence, name, always, standard: true })
 }
 
 pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<ConstraintSpec> {
@@ -226,7 +234,7 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
 
 fn check_of(name: Option<String>, expr: &ast::Expr) -> SqlResult<ConstraintSpec> {
     let columns = columns_of(expr);
-    Ok(ConstraintSpec::Check { name, expression: expr.to_string(), columns })
+    Ok(ConstraintSpec::Check { name, expression: printed(expr), columns })
 }
 
 fn foreign_key(

@@ -1,6 +1,7 @@
 //! `CREATE SEQUENCE` and `ALTER SEQUENCE`, read from the tokens: the grammar of PostgreSQL 15. And the
 //! options of identity columns, `IDENTITY (START WITH 10 INCREMENT BY 5)`: the library's parser takes
-//! them in one order only, so their tokens are put into it.
+//! them in one order only, so their tokens are put into it. It does not know `SEQUENCE NAME` there, which
+//! goes along with the number of `CACHE`.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -203,19 +204,64 @@ fn keyword(token: &TokenWithSpan) -> Keyword {
 }
 
 /// Puts the options of identity columns into the parser's order.
-pub(super) fn order_options(tokens: &mut Tokens) {
+///
+/// Errors: those of a name behind `SEQUENCE NAME`.
+pub(super) fn order_options(text: &str, tokens: &mut Tokens) -> SqlResult<()> {
     let verb = tokens.first().map(keyword);
     if !matches!(verb, Some(Keyword::CREATE | Keyword::ALTER)) {
+        return Ok(());
+    }
+    let mut at = 1;
+    while at < tokens.len() {
+        let options = keyword(&tokens[at - 1]) == Keyword::IDENTITY;
+        if options && tokens[at].token == Token::LParen {
+            let end = tokens[at..].iter().position(|token| token.token == Token::RParen);
+            let Some(end) = end.map(|length| at + length) else { return Ok(()) };
+            let mut options = tokens[at + 1..end].to_vec();
+            if let Some(name) = taken_name(text, &mut options)? {
+                with_name(&mut options, &name, &tokens[at]);
+            }
+            tokens.splice(at + 1..end, ordered(&options));
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// Stands in the number of `CACHE` in front of the name of the sequence, which no number has.
+const NAME_MARK: char = '\u{1}';
+
+/// Takes `SEQUENCE NAME name` out of the options.
+fn taken_name(text: &str, options: &mut Vec<TokenWithSpan>) -> SqlResult<Option<String>> {
+    let is = |at: usize, word: &str| Words::new(text, &options[at..]).is(word);
+    let place = (1..options.len()).find(|&at| is(at - 1, "sequence") && is(at, "name"));
+    let Some(place) = place else { return Ok(None) };
+    let mut words = Words::new(text, &options[place + 1..]);
+    let name = words.relation()?;
+    let end = options.len() - words.rest().len();
+    options.drain(place - 1..end);
+    Ok(Some(name))
+}
+
+/// Writes the name of the sequence into the options; `near` says where they stand.
+fn with_name(options: &mut Vec<TokenWithSpan>, name: &str, near: &TokenWithSpan) {
+    let cache = options.iter().position(|token| keyword(token) == Keyword::CACHE);
+    let number = cache.and_then(|at| options.get_mut(at + 1)).map(|token| &mut token.token);
+    if let Some(Token::Number(digits, _)) = number {
+        digits.push(NAME_MARK);
+        digits.push_str(name);
         return;
     }
-    for at in 1..tokens.len() {
-        if keyword(&tokens[at - 1]) != Keyword::IDENTITY || tokens[at].token != Token::LParen {
-            continue;
-        }
-        let end = tokens[at..].iter().position(|token| token.token == Token::RParen);
-        let Some(end) = end.map(|length| at + length) else { return };
-        let ordered = ordered(&tokens[at + 1..end]);
-        tokens.splice(at + 1..end, ordered);
+    let usual = Token::Number(format!("1{NAME_MARK}{name}"), false);
+    let cache = [Token::make_keyword("CACHE"), usual];
+    options.extend(cache.map(|token| TokenWithSpan { token, ..near.clone() }));
+}
+
+/// The number of `CACHE`, and the name of the sequence that goes along with it.
+pub(super) fn split_name(cache: &str) -> (&str, Option<&str>) {
+    match cache.split_once(NAME_MARK) {
+        Some((number, name)) => (number, Some(name)),
+        None => (cache, None),
     }
 }
 

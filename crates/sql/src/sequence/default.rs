@@ -1,6 +1,6 @@
 //! Defaults that take the next number of a sequence.
 
-use crate::quote::{parse_name, quote_ident};
+use crate::quote::parse_name;
 
 /// The sequence whose next number a default is.
 pub fn numbered_by(text: &str) -> Option<String> {
@@ -18,7 +18,8 @@ pub fn numbered_by(text: &str) -> Option<String> {
     }
 }
 
-/// The default that takes the next number of a sequence, as PostgreSQL writes it.
+/// The default that takes the next number of a sequence, as PostgreSQL writes it. The sequence as a
+/// statement spells it.
 pub fn next_of(sequence: &str) -> String {
-    format!("nextval('{}'::regclass)", quote_ident(sequence).replace('\'', "''"))
+    format!("nextval('{}'::regclass)", sequence.replace('\'', "''"))
 }

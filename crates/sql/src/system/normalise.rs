@@ -2,6 +2,7 @@
 //! `pg_catalog.version()`. They mean what they mean without it, for that schema comes first in
 //! every search path; so the qualifier goes before anything else looks at the statement.
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
@@ -213,6 +214,29 @@ fn plain_function(function: &mut Function) {
     let niladic = function.name.0.last().and_then(ObjectNamePart::as_ident).is_some_and(is_niladic);
     if niladic && function.args == FunctionArguments::None {
         function.args = FunctionArguments::List(no_arguments());
+    }
+}
+
+/// The text of a part of a statement, to be read again: functions without parentheses have none.
+pub(crate) fn printed<T: VisitMut + Clone + Display>(part: &T) -> String {
+    let mut part = part.clone();
+    let ControlFlow::Continue(()) = part.visit(&mut WithoutParentheses);
+    part.to_string()
+}
+
+struct WithoutParentheses;
+
+impl VisitorMut for WithoutParentheses {
+    type Break = Never;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Never> {
+        if let Expr::Function(function) = expr
+            && function.args == FunctionArguments::List(no_arguments())
+            && function.name.0.last().and_then(ObjectNamePart::as_ident).is_some_and(is_niladic)
+        {
+            function.args = FunctionArguments::None;
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -94,24 +94,44 @@ fn is_list_of_types(ty: &DataType) -> bool {
     object_type(element) == Some("regtype")
 }
 
-/// The results of a query show names.
+/// The results of a query show names. Beside oids, in `UNION` and the like, object identifiers are oids.
 fn show_names(body: &mut SetExpr) {
+    let mut selects = vec![];
+    collect_selects(body, &mut selects);
+    let outputs = selects.iter().map(|select| select.projection.len()).max().unwrap_or_default();
+    for place in 0..outputs {
+        if selects.iter().all(|select| may_show(select, place)) {
+            selects.iter_mut().for_each(|select| show_output(select, place));
+        }
+    }
+}
+
+/// The queries whose rows a body has.
+fn collect_selects<'a>(body: &'a mut SetExpr, into: &mut Vec<&'a mut Select>) {
     match body {
-        SetExpr::Select(select) => show_outputs(select),
-        SetExpr::Query(query) => show_names(&mut query.body),
+        SetExpr::Select(select) => into.push(select),
+        SetExpr::Query(query) => collect_selects(&mut query.body, into),
         SetExpr::SetOperation { left, right, .. } => {
-            show_names(left);
-            show_names(right);
+            collect_selects(left, into);
+            collect_selects(right, into);
         }
         _ => {}
     }
 }
 
-fn show_outputs(select: &mut Select) {
-    for item in &mut select.projection {
-        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            show(expr);
-        }
+/// Whether an output is no column, which may be an oid.
+fn may_show(select: &Select, place: usize) -> bool {
+    let expr = match select.projection.get(place) {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
+        _ => return true,
+    };
+    !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+fn show_output(select: &mut Select, place: usize) {
+    let item = select.projection.get_mut(place);
+    if let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item {
+        show(expr);
     }
 }
 

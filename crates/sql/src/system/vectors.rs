@@ -2,11 +2,13 @@
 //!
 //! `int2vector` and `oidvector` columns are text (`1 2`), for that is what clients parse. Where a
 //! query takes one as an array it becomes one; their subscripts begin at 0. `_pg_expandarray`, whose
-//! rows are (element `x`, number `n`), becomes the elements, and its `n` their numbers.
+//! rows are (element `x`, number `n`), becomes the elements, and its `n` their numbers. Names are text;
+//! their subscripts, which begin at 0 too, are letters.
 
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Subscript, TableFactor, Value,
+    Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Subscript, TableAlias,
+    TableFactor, Value,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -27,6 +29,9 @@ const VECTORS: [&str; 10] = [
     "stxkeys",
     "i_indoption",
 ];
+
+/// Columns that are names, which PostgreSQL has as arrays of letters.
+const NAMES: [&str; 6] = ["typname", "relname", "attname", "nspname", "proname", "conname"];
 
 /// Functions that take an array first.
 const ARRAY_FUNCTIONS: [&str; 7] = [
@@ -53,7 +58,9 @@ pub(super) fn expression(expr: &mut Expr) {
         }
         Expr::CompoundFieldAccess { root, access_chain } => {
             merge_qualifier(root, access_chain);
-            if let Some(replaced) = access(root, access_chain) {
+            if let Some(replaced) =
+                letter(root, access_chain).or_else(|| access(root, access_chain))
+            {
                 *expr = replaced;
             }
         }
@@ -61,8 +68,41 @@ pub(super) fn expression(expr: &mut Expr) {
     }
 }
 
+/// The rows of `pg_options_to_table`, whose one argument takes the place of `NULL`.
+const OPTIONS: &str = "select split_part(o, '=', 1) as option_name, \
+    case when strpos(o, '=') > 0 then substr(o, strpos(o, '=') + 1) end as option_value \
+    from unnest(NULL) as __options(o)";
+
+/// `pg_options_to_table(options)` as the query that takes options apart at their `=`.
+fn options_apart(factor: &mut TableFactor) {
+    let (name, args, alias) = match factor {
+        TableFactor::Table { name, args: Some(args), alias, .. } => (name, &args.args, alias),
+        TableFactor::Function { name, args, alias, .. } => (name, &*args, alias),
+        _ => return,
+    };
+    let last = name.0.last().and_then(ObjectNamePart::as_ident).map(identifier);
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(options))] = args.as_slice() else { return };
+    if last.as_deref() != Some("pg_options_to_table") {
+        return;
+    }
+    let Some(mut rows) = parsed(OPTIONS) else { return };
+    if let SetExpr::Select(select) = rows.body.as_mut()
+        && let Some(TableFactor::UNNEST { array_exprs, .. }) =
+            select.from.first_mut().map(|item| &mut item.relation)
+    {
+        *array_exprs = vec![options.clone()];
+    }
+    let alias = alias.take().or_else(|| named("pg_options_to_table"));
+    *factor = TableFactor::Derived { lateral: true, subquery: Box::new(rows), alias, sample: None };
+}
+
+fn named(name: &str) -> Option<TableAlias> {
+    Some(TableAlias { explicit: true, name: Ident::new(name), columns: vec![], at: None })
+}
+
 /// Rewrites a function in `FROM`: `unnest(a, b) WITH ORDINALITY` as a subquery with such outputs.
 pub(super) fn relation(factor: &mut TableFactor) {
+    options_apart(factor);
     numbered_rows(factor);
     if let TableFactor::Table { name, args: args @ Some(_), .. } = factor {
         let last = name.0.last().and_then(ObjectNamePart::as_ident).map(identifier);
@@ -137,12 +177,17 @@ pub(super) fn parsed(text: &str) -> Option<Query> {
 }
 
 fn is_vector(expr: &Expr) -> bool {
+    is_one_of(expr, &VECTORS)
+}
+
+/// Whether it is a column with one of these names.
+fn is_one_of(expr: &Expr, columns: &[&str]) -> bool {
     let name = match expr {
         Expr::Identifier(ident) => identifier(ident),
         Expr::CompoundIdentifier(parts) => parts.last().map(identifier).unwrap_or_default(),
         _ => return false,
     };
-    VECTORS.contains(&name.as_str())
+    columns.contains(&name.as_str())
 }
 
 fn as_array(expr: &mut Expr) {
@@ -200,11 +245,23 @@ fn set_function(function: &mut Function) -> Option<Expr> {
 fn merge_qualifier(root: &mut Expr, chain: &mut Vec<AccessExpr>) {
     if let [AccessExpr::Dot(Expr::Identifier(column)), AccessExpr::Subscript(_)] = chain.as_slice()
         && let Expr::Identifier(table) = root
-        && VECTORS.contains(&identifier(column).as_str())
+        && VECTORS.iter().chain(&NAMES).any(|known| *known == identifier(column))
     {
         *root = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
         chain.remove(0);
     }
+}
+
+/// `name[i]`, a letter.
+fn letter(root: &mut Expr, chain: &mut [AccessExpr]) -> Option<Expr> {
+    let [AccessExpr::Subscript(Subscript::Index { index })] = chain else { return None };
+    if !is_one_of(root, &NAMES) {
+        return None;
+    }
+    let number = |n: &str| Expr::Value(Value::Number(n.into(), false).into());
+    let left = Box::new(Expr::Nested(Box::new(take(index))));
+    let first = Expr::BinaryOp { left, op: BinaryOperator::Plus, right: Box::new(number("1")) };
+    Some(call_with("substr", vec![take(root), first, number("1")], vec![]))
 }
 
 /// `vector[i]`, and the fields of `_pg_expandarray`.

@@ -439,7 +439,7 @@ impl Altered {
             self.draft.indexes.push(unique.index(IndexId(self.next_id)));
         }
         if !snapshot.is_temporary(&self.entry.def.name) {
-            name_sequences(&mut self.draft, snapshot);
+            name_sequences(&mut self.draft, snapshot)?;
         }
         self.draft.check(&writing.catalog)
     }
