@@ -15,7 +15,6 @@ mod in_parts;
 mod incoming;
 mod insert;
 mod references;
-mod repeated;
 mod rows;
 mod streamed;
 mod truncate;

@@ -1,16 +1,40 @@
 //! Deferrable constraints, looked at when a statement or the transaction ends.
+//!
+//! Of a foreign key the values are noted for which there is no row.
+//!
+//! Of a unique key several rows may have the same values between the statements of a transaction.
+//! Entries of a unique index end with the key of their row (`docs/format/row.md`), so its tree has room for
+//! them. Each transaction in which such a key comes or goes shares it ([`crate::locks`]): nobody waits for
+//! that. Where there is a row with the key already, or others have shared it before, it is noted; when it is
+//! checked, who has noted it waits for those who shared it before, and counts the rows that are left. If there
+//! are several of which others remove some, it waits for these, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
-use sql::catalog::TableId;
-use types::SqlResult;
+use arrow_array::{ArrayRef, RecordBatch};
+use runtime::IoCounters;
+use sql::Query;
+use sql::catalog::{IndexDef, TableId};
+use sql::constraints::ForeignKey;
+use sql::dml::{TargetCatalog, rows_with_keys};
+use storage::Direction;
+use types::parse::ColumnParser;
+use types::row::BatchBuilder;
+use types::text::format_value;
+use types::{SqlError, SqlResult};
 
 use super::change::Change;
-use super::foreign::{Key, check_referred};
-use super::repeated::check_repeated;
+use super::foreign::{KEYS_PER_QUERY, Key, missing_in_doubt, still_referenced};
+use super::references::{Reference, missing_parent, without_parent};
+use super::rows::Rows;
 use crate::catalog::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
+use crate::fault;
+use crate::load::{duplicate_key, same_key};
+use crate::locks::LockMode;
+use crate::waiting::give_way;
 use crate::writing::Writing;
 
 /// Checks values that were in doubt when statements ended, unless their rows or their constraint have gone.
@@ -78,4 +102,215 @@ pub(super) async fn check_now(
         doubt.what == Doubted::Unique && keys.iter().any(is_it)
     };
     check_doubts(writing, writing.block()?.doubts_of(is_due)).await
+}
+
+/// Looks again for what rows refer to that have such values of a foreign key. The rows that were referred to
+/// have gone, or there were none.
+///
+/// # Errors
+/// 23503; 40P01, 55P03, 57014.
+async fn check_referred(
+    writing: &Writing<'_>,
+    child: &Arc<TableEntry>,
+    key: &ForeignKey,
+    (values, were_removed): (&[Key], bool),
+) -> SqlResult<()> {
+    let Some(parent) = writing.snapshot().table_by_id(TableId(key.table)) else { return Ok(()) };
+    let check = Referring { writing, child, key, parent, were_removed };
+    for values in values.chunks(KEYS_PER_QUERY) {
+        check.values(values).await?;
+    }
+    Ok(())
+}
+
+/// Leaves rows to be looked at again that refer to no row now.
+pub(super) async fn note_missing(
+    writing: &Writing<'_>,
+    entry: &TableEntry,
+    key: &ForeignKey,
+    parent: &Arc<TableEntry>,
+    rows: &RecordBatch,
+) -> SqlResult<()> {
+    let missing = without_parent(key, parent, rows).await?;
+    let doubts = missing.into_iter().filter_map(|row| missing_in_doubt(entry, key, rows, row));
+    writing.block()?.note_doubts(doubts);
+    Ok(())
+}
+
+struct Referring<'a> {
+    writing: &'a Writing<'a>,
+    child: &'a Arc<TableEntry>,
+    key: &'a ForeignKey,
+    parent: &'a Arc<TableEntry>,
+    were_removed: bool,
+}
+
+impl Referring<'_> {
+    /// Looks whether there are rows with the values, and what they refer to.
+    async fn values(&self, values: &[Key]) -> SqlResult<()> {
+        let Referring { writing, child, key, parent, .. } = self;
+        let name = &child.def.name;
+        let target = TargetCatalog::new(&writing.catalog, name)?;
+        let query = rows_with_keys(&target, &key.columns, &values.iter().collect::<Vec<_>>())?;
+        let rows = writing.rows_of_latest(&query, name).await?;
+        let found = Rows::found(child, &rows)?;
+        let reference = Reference::new(parent, &key.referenced)?;
+        let prefixes = reference.prefixes_of(&found.batch, &key.columns, &key.referenced)?;
+        let referred = reference.locks(prefixes.iter().flatten(), LockMode::KeyShare);
+        writing.lock_rows(parent, referred).await?;
+        let stored = reference.find(&prefixes).await?;
+        let missing = prefixes.iter().zip(&stored).position(|(p, s)| p.is_some() && s.is_none());
+        match missing {
+            None => Ok(()),
+            Some(row) if self.were_removed => {
+                Err(still_referenced(&parent.def, child, key, &found, row))
+            }
+            Some(row) => Err(missing_parent(child, key, parent, &found.batch, row)),
+        }
+    }
+}
+
+/// Refuses values that several rows have in the unique key of an index; without values, any such.
+///
+/// # Errors
+/// 23505; 40P01, 55P03, 57014.
+async fn check_repeated(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    position: usize,
+    values: &[Key],
+) -> SqlResult<()> {
+    if values.iter().any(Vec::is_empty) {
+        writing.block()?.note_newest_seen();
+        return check_all(writing, entry, position).await;
+    }
+    for values in values.chunks(KEYS_PER_QUERY) {
+        check_values(writing, entry, position, values).await?;
+    }
+    Ok(())
+}
+
+async fn check_values(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    position: usize,
+    values: &[Key],
+) -> SqlResult<()> {
+    let (index, reference) = (&entry.def.indexes[position], Reference::of_index(entry, position));
+    let mut keys = reference.encoded(&parsed(entry, index, values)?, values.len())?;
+    let target = TargetCatalog::new(&writing.catalog, &entry.def.name)?;
+    let query = rows_with_keys(&target, &index.columns, &values.iter().collect::<Vec<_>>())?;
+    let check = Keyed { writing, entry, index, reference: &reference, query };
+    // The row in doubt may have gone again: that is nothing to wait for.
+    let there: HashSet<_> = check.prefixes().await?.into_iter().flatten().collect();
+    keys.retain(|key| key.as_ref().is_some_and(|key| there.contains(key)));
+    if keys.is_empty() {
+        return Ok(());
+    }
+    writing.block()?.note_newest_seen();
+    let lock = |mode| reference.locks(keys.iter().flatten(), mode);
+    writing.lock_rows(entry, lock(LockMode::Turn)).await?;
+    let Some(repeated) = check.repeated(&keys).await? else { return Ok(()) };
+    if !repeated.may_go {
+        return Err(repeated.error);
+    }
+    writing.lock_rows(entry, lock(LockMode::Update)).await?;
+    check.repeated(&keys).await?.map_or(Ok(()), |repeated| Err(repeated.error))
+}
+
+struct Keyed<'a> {
+    writing: &'a Writing<'a>,
+    entry: &'a Arc<TableEntry>,
+    index: &'a IndexDef,
+    reference: &'a Reference,
+    /// The rows with the keys.
+    query: Query,
+}
+
+/// Rows that have one key.
+struct Repeated {
+    error: SqlError,
+    /// Whether it would be one row without those that others are about to remove.
+    may_go: bool,
+}
+
+impl Keyed<'_> {
+    /// The keys of the rows that there are for this transaction.
+    async fn prefixes(&self) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let rows = self.writing.rows_of_latest(&self.query, &self.entry.def.name).await?;
+        self.reference.prefixes(&Rows::found(self.entry, &rows)?.batch)
+    }
+
+    /// The first key that several rows have.
+    async fn repeated(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Option<Repeated>> {
+        let rows = self.writing.rows_of_latest(&self.query, &self.entry.def.name).await?;
+        let found = Rows::found(self.entry, &rows)?;
+        // Trees have what others have done so far, too.
+        let stored = self.reference.stored(keys).await?;
+        let of_rows = self.reference.prefixes(&found.batch)?.into_iter();
+        let (mut seen, mut staying, mut repeated) = (HashSet::new(), HashSet::new(), None);
+        for (row, (key, id)) in of_rows.zip(found.keys(self.entry)?).enumerate() {
+            let Some(key) = key else { continue };
+            let may_go = !stored.contains(&id) || staying.insert(key.clone());
+            if !seen.insert(key) && repeated.as_ref().is_none_or(|(_, may_go)| *may_go) {
+                repeated = Some((row, may_go));
+            }
+        }
+        Ok(repeated.map(|(row, may_go)| Repeated { error: self.error(&found, row), may_go }))
+    }
+
+    fn error(&self, found: &Rows, row: usize) -> SqlError {
+        let column = |&column: &usize| found.batch.column(column).clone();
+        let key: Vec<ArrayRef> = self.index.columns.iter().map(column).collect();
+        repeated(self.entry, self.index, &key, row)
+    }
+}
+
+/// Values of an index's columns, read from their texts.
+fn parsed(entry: &TableEntry, index: &IndexDef, values: &[Key]) -> SqlResult<Vec<ArrayRef>> {
+    let column = |(at, &ordinal): (usize, &usize)| {
+        let mut parser = ColumnParser::new(&entry.def.schema.columns[ordinal]);
+        values.iter().try_for_each(|values| parser.push(Some(&values[at])))?;
+        Ok(parser.finish())
+    };
+    index.columns.iter().enumerate().map(column).collect()
+}
+
+/// Looks at all entries, of a table that this transaction has for itself since it loaded it.
+async fn check_all(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    position: usize,
+) -> SqlResult<()> {
+    let (index, stored) = (&entry.def.indexes[position], &entry.indexes[position]);
+    let (columns, io) = (&stored.layout.key, IoCounters::default());
+    let unique = &columns[..index.columns.len()];
+    let (mut last, mut key) = (vec![], vec![]);
+    let mut leaves = stored.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+    while let Some(leaf) = leaves.next(&io).await.map_err(fault::storage)? {
+        for at in 0..leaf.len() {
+            key.clear();
+            let value = leaf.entry(at, &mut key);
+            if same_key(unique, columns, &last, &key) {
+                let mut rows = BatchBuilder::new(stored.layout.clone(), &index.columns, 1);
+                rows.push(&key, value);
+                return Err(repeated(entry, index, rows.finish().columns(), 0));
+            }
+            std::mem::swap(&mut last, &mut key);
+        }
+        give_way(&writing.cancel).await?;
+    }
+    Ok(())
+}
+
+/// 23505 for the values of a key.
+fn repeated(entry: &TableEntry, index: &IndexDef, key: &[ArrayRef], row: usize) -> SqlError {
+    let names = index.columns.iter().map(|&column| entry.def.schema.columns[column].name.as_str());
+    let names: Vec<&str> = names.collect();
+    let value = |column: &ArrayRef| format_value(column, row).unwrap_or_else(|| "null".into());
+    let values: Vec<String> = key.iter().map(value).collect();
+    let (names, values) = (names.join(", "), values.join(", "));
+    duplicate_key(&index.name)
+        .with_detail(format!("Key ({names})=({values}) already exists."))
+        .of_table(&entry.def.name)
 }

@@ -1,10 +1,6 @@
 //! Foreign keys: rows that refer must find their row, rows referred to must stay or take the others
 //! along. Checked on the state that the whole statement would leave.
 
-mod deferred;
-
-pub(super) use deferred::{check_referred, note_missing};
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -324,7 +320,7 @@ impl State<'_> {
 }
 
 /// 23503 for a row of `child` that refers to a row of `parent` which has gone.
-fn still_referenced(
+pub(super) fn still_referenced(
     parent: &TableDef,
     child: &TableEntry,
     key: &ForeignKey,
@@ -360,7 +356,7 @@ pub(super) fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> O
 }
 
 /// What a row with a foreign key that finds no row leaves to be looked at again.
-fn missing_in_doubt(
+pub(super) fn missing_in_doubt(
     entry: &TableEntry,
     key: &ForeignKey,
     rows: &RecordBatch,

@@ -12,7 +12,8 @@ use sql::parse::Insert;
 use types::SqlResult;
 
 use super::change::{bytes_of, check_writes_anew};
-use super::{check_all, checked, foreign, in_place_bytes_max, insert_batches};
+use super::deferred::note_missing;
+use super::{check_all, checked, in_place_bytes_max, insert_batches};
 use crate::catalog::TableEntry;
 use crate::load::{Left, Loader};
 use crate::stream::QueryRows;
@@ -102,7 +103,7 @@ pub(super) async fn check_referring(
     for key in keys {
         let parent = &writing.referred(key)?;
         if writing.defers(&key.name, key.deferral) {
-            foreign::note_missing(writing, entry, key, parent, rows).await?;
+            note_missing(writing, entry, key, parent, rows).await?;
         } else {
             check_all(entry, key, parent, rows).await?;
         }
