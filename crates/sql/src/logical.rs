@@ -19,7 +19,7 @@ use types::{SqlError, SqlResult};
 use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
-use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
+use crate::library::{ExactSum, Existence, LIBRARY, SingleRow, Typing};
 use crate::names::{has_inner_query, hidden_relation, with_relation_renamed};
 use crate::options::PlannerOptions;
 use crate::parameters::Inference;
@@ -30,7 +30,6 @@ mod constants;
 mod dependencies;
 mod distinct_on;
 mod duplicates;
-mod existence;
 mod grouping_sets;
 mod guarded_rules;
 mod join_graph;
@@ -240,7 +239,7 @@ fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
 fn folded(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let folded = constants::ExactConstants.analyze(analyzed(plan)?, &LIBRARY.options);
     // Behind all that may find a mistake in what is left out.
-    let asked = folded.and_then(|plan| existence::Existence.analyze(plan, &LIBRARY.options));
+    let asked = folded.and_then(|plan| Existence.analyze(plan, &LIBRARY.options));
     asked.map_err(from_library)
 }
 

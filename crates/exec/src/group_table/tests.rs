@@ -1,3 +1,5 @@
+//! Groups are found while a table grows, a few of them at a time.
+
 use super::*;
 
 /// A hash of which many share their places.

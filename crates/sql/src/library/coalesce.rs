@@ -11,7 +11,7 @@ use datafusion_expr::{
 };
 use datafusion_functions::core::coalesce::CoalesceFunc;
 
-use super::typing::number_case;
+use super::number_case::number_case;
 
 /// The function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]

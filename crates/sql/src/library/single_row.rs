@@ -23,6 +23,7 @@ use types::{SqlError, SqlState};
 
 use self::two::{only_value, two_values};
 use super::LIBRARY;
+use super::existence::exactly_one;
 
 mod two;
 
@@ -185,19 +186,6 @@ fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
         function.ok_or_else(|| DataFusionError::Internal("no function or_null".into()))?;
     let value = function.call(vec![Expr::Column(column)]).alias(name);
     LogicalPlanBuilder::from(plan).project([value])?.build()
-}
-
-/// Whether a plan has one row whatever the data.
-pub(crate) fn exactly_one(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Projection(p) => exactly_one(&p.input),
-        LogicalPlan::SubqueryAlias(a) => exactly_one(&a.input),
-        LogicalPlan::Sort(s) => s.fetch != Some(0) && exactly_one(&s.input),
-        LogicalPlan::Aggregate(a) => a.group_expr.is_empty(),
-        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
-        LogicalPlan::Values(v) => v.values.len() == 1,
-        _ => false,
-    }
 }
 
 /// Whether a plan has at most one row whatever the data.

@@ -37,6 +37,7 @@ mod windows;
 mod zeros;
 
 use super::LIBRARY;
+use super::number_case::number_case;
 use crate::parameters::Inference;
 use moments::settle_dates;
 use numbers::{align, align_list, is_mixed, product, unify};
@@ -356,15 +357,6 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
         return Ok(Expr::Case(Case::new(subject, pairs, otherwise)));
     }
     Ok(number_case(Case::new(subject, pairs, otherwise)))
-}
-
-/// A boolean CASE as a comparison of numbers. The simplifier takes boolean CASEs apart, and then a guarded
-/// division is not guarded: it must not see that the branches are boolean. No type of SQL is this one.
-pub(super) fn number_case(case: Case) -> Expr {
-    let small = |e: Box<Expr>| Box::new(cast(*e, DataType::Int8));
-    let pairs = case.when_then_expr.into_iter().map(|(w, t)| (w, small(t))).collect();
-    let number = Expr::Case(Case::new(case.expr, pairs, case.else_expr.map(small)));
-    binary_expr(number, Operator::Eq, Expr::Literal(ScalarValue::Int8(Some(1)), None))
 }
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {

@@ -25,9 +25,11 @@ use crate::library::{Counted, at_most_one, is_key};
 
 mod asking;
 mod dependent;
+mod subqueries;
 
 use asking::Asking;
 use dependent::Dependent;
+use subqueries::{has_subquery, is_subquery, named_columns};
 
 /// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
 pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
@@ -545,34 +547,6 @@ impl Unnest<'_> {
 
 fn unsupported(what: &str) -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::unsupported(what)))
-}
-
-/// The columns of a row that a subquery, and what is compared with it, depend on.
-fn named_columns(expr: &Expr) -> Vec<Column> {
-    let subquery = match expr {
-        Expr::ScalarSubquery(subquery) => Some(subquery),
-        Expr::Exists(exists) => Some(&exists.subquery),
-        Expr::InSubquery(member) => Some(&member.subquery),
-        Expr::SetComparison(set) => Some(&set.subquery),
-        _ => None,
-    };
-    let outer = subquery.into_iter().flat_map(|s| &s.outer_ref_columns);
-    let outer = outer.filter_map(|e| match e {
-        Expr::OuterReferenceColumn(_, column) => Some(column.clone()),
-        _ => None,
-    });
-    outer.chain(expr.column_refs().into_iter().cloned()).collect()
-}
-
-fn is_subquery(e: &Expr) -> bool {
-    matches!(
-        e,
-        Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_)
-    )
-}
-
-fn has_subquery(node: &LogicalPlan) -> bool {
-    node.expressions().iter().any(|e| e.exists(|e| Ok(is_subquery(e))).unwrap_or(false))
 }
 
 fn is_volatile(plan: &LogicalPlan) -> bool {

@@ -94,14 +94,21 @@ fn is_list_of_types(ty: &DataType) -> bool {
     object_type(element) == Some("regtype")
 }
 
-/// The results of a query show names. Beside oids, in `UNION` and the like, object identifiers are oids.
+/// The results of a query show names. In `UNION` and the like the first query says whether an output is an object
+/// identifier or an oid, which a column may be.
 fn show_names(body: &mut SetExpr) {
     let mut selects = vec![];
     collect_selects(body, &mut selects);
-    let outputs = selects.iter().map(|select| select.projection.len()).max().unwrap_or_default();
-    for place in 0..outputs {
-        if selects.iter().all(|select| may_show(select, place)) {
-            selects.iter_mut().for_each(|select| show_output(select, place));
+    let Some((first, others)) = selects.split_first_mut() else { return };
+    for place in 0..first.projection.len() {
+        let Some(expr) = output(first, place).filter(|expr| !is_column(expr)) else { continue };
+        let kind = kind_of(expr);
+        show(expr);
+        for expr in others.iter_mut().filter_map(|select| output(select, place)) {
+            match kind.filter(|_| is_column(expr)) {
+                Some(kind) => *expr = call(&format!("{kind}out"), take(expr)),
+                None => show(expr),
+            }
         }
     }
 }
@@ -119,19 +126,23 @@ fn collect_selects<'a>(body: &'a mut SetExpr, into: &mut Vec<&'a mut Select>) {
     }
 }
 
-/// Whether an output is no column, which may be an oid.
-fn may_show(select: &Select, place: usize) -> bool {
-    let expr = match select.projection.get(place) {
-        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
-        _ => return true,
-    };
-    !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+fn output(select: &mut Select, place: usize) -> Option<&mut Expr> {
+    match select.projection.get_mut(place)? {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
 }
 
-fn show_output(select: &mut Select, place: usize) {
-    let item = select.projection.get_mut(place);
-    if let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item {
-        show(expr);
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+/// The object identifier type that an expression is cast to.
+fn kind_of(expr: &Expr) -> Option<&'static str> {
+    match expr {
+        Expr::Nested(inner) => kind_of(inner),
+        Expr::Cast { data_type, .. } => object_type(data_type),
+        _ => None,
     }
 }
 

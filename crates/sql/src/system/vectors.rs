@@ -3,7 +3,7 @@
 //! `int2vector` and `oidvector` columns are text (`1 2`), for that is what clients parse. Where a
 //! query takes one as an array it becomes one; their subscripts begin at 0. `_pg_expandarray`, whose
 //! rows are (element `x`, number `n`), becomes the elements, and its `n` their numbers. Names are text;
-//! their subscripts, which begin at 0 too, are letters.
+//! their subscript 0 is the first letter.
 
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -252,16 +252,14 @@ fn merge_qualifier(root: &mut Expr, chain: &mut Vec<AccessExpr>) {
     }
 }
 
-/// `name[i]`, a letter.
+/// `name[0]`, the first letter. An array that has such a name begins at 1.
 fn letter(root: &mut Expr, chain: &mut [AccessExpr]) -> Option<Expr> {
     let [AccessExpr::Subscript(Subscript::Index { index })] = chain else { return None };
-    if !is_one_of(root, &NAMES) {
-        return None;
-    }
-    let number = |n: &str| Expr::Value(Value::Number(n.into(), false).into());
-    let left = Box::new(Expr::Nested(Box::new(take(index))));
-    let first = Expr::BinaryOp { left, op: BinaryOperator::Plus, right: Box::new(number("1")) };
-    Some(call_with("substr", vec![take(root), first, number("1")], vec![]))
+    let zero = Value::Number("0".into(), false);
+    let is_zero = matches!(index, Expr::Value(number) if number.value == zero);
+    let one = || Expr::Value(Value::Number("1".into(), false).into());
+    (is_one_of(root, &NAMES) && is_zero)
+        .then(|| call_with("substr", vec![take(root), one(), one()], vec![]))
 }
 
 /// `vector[i]`, and the fields of `_pg_expandarray`.

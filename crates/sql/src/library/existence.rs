@@ -11,11 +11,9 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Distinct, Expr, LogicalPlan, Subquery, lit};
 use datafusion_optimizer::AnalyzerRule;
 
-use crate::library::exactly_one;
-
 /// The rule.
 #[derive(Debug)]
-pub(super) struct Existence;
+pub(crate) struct Existence;
 
 impl AnalyzerRule for Existence {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
@@ -56,5 +54,18 @@ fn rows_alone(plan: &LogicalPlan) -> &LogicalPlan {
         LogicalPlan::Distinct(Distinct::All(input)) => rows_alone(input),
         LogicalPlan::Distinct(Distinct::On(on)) => rows_alone(&on.input),
         other => other,
+    }
+}
+
+/// Whether a plan has one row whatever the data.
+pub(super) fn exactly_one(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(p) => exactly_one(&p.input),
+        LogicalPlan::SubqueryAlias(a) => exactly_one(&a.input),
+        LogicalPlan::Sort(s) => s.fetch != Some(0) && exactly_one(&s.input),
+        LogicalPlan::Aggregate(a) => a.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        LogicalPlan::Values(v) => v.values.len() == 1,
+        _ => false,
     }
 }
