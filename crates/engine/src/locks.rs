@@ -96,9 +96,6 @@ pub enum LockMode {
     NoKeyUpdate,
     /// `FOR UPDATE`: the key comes or goes.
     Update,
-    /// The turn of one that shares a key of a deferrable constraint: those who shared it before have ended. It is
-    /// waited for, and never held.
-    Turn,
 }
 
 impl LockMode {
@@ -106,10 +103,9 @@ impl LockMode {
     pub fn name(self, is_granted: bool) -> &'static str {
         match (self, is_granted) {
             (LockMode::KeyShare | LockMode::Share, true) => "RowShareLock",
-            (LockMode::NoKeyUpdate | LockMode::Update | LockMode::Turn, true) => "RowExclusiveLock",
+            (LockMode::NoKeyUpdate | LockMode::Update, true) => "RowExclusiveLock",
             (LockMode::KeyShare, false) => "AccessShareLock",
             (LockMode::Share, false) => "RowShareLock",
-            (LockMode::Turn, false) => "ShareLock",
             (LockMode::NoKeyUpdate, false) => "ExclusiveLock",
             (LockMode::Update, false) => "AccessExclusiveLock",
         }

@@ -19,7 +19,6 @@ use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::isolation;
 use crate::load::{Leaving, Left, Loader, Rebuilt, drop_trees};
-use crate::locks::LockMode;
 use crate::undo::ReadView;
 use crate::writing::Writing;
 
@@ -162,10 +161,7 @@ async fn lock(writing: &Writing<'_>, entry: &TableEntry, entries: &[Entries]) ->
     if block.is_frozen() && entries.iter().any(|tree| tree.is_changed_later(view)) {
         return Err(changed_twice(entry));
     }
-    let right = block.right()?;
-    for tree in entries {
-        block.note_doubts(tree.doubts(|key| !right.try_lock(key, LockMode::Turn)));
-    }
+    entries.iter().for_each(|tree| block.note_doubts(tree.doubts()));
     Ok(())
 }
 

@@ -4,10 +4,9 @@
 //!
 //! Of a unique key several rows may have the same values between the statements of a transaction.
 //! Entries of a unique index end with the key of their row (`docs/format/row.md`), so its tree has room for
-//! them. Each transaction in which such a key comes or goes shares it ([`crate::locks`]): nobody waits for
-//! that. Where there is a row with the key already, or others have shared it before, it is noted; when it is
-//! checked, who has noted it waits for those who shared it before, and counts the rows that are left. If there
-//! are several of which others remove some, it waits for these, too.
+//! them. A transaction in which such a key comes or goes locks it as any unique key, so that others cannot give
+//! or remove it meanwhile (PostgreSQL has them wait when it is checked). Where there is a row with the key
+//! already it is noted, and the rows are counted when it is checked.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -15,12 +14,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use runtime::IoCounters;
-use sql::Query;
 use sql::catalog::{IndexDef, TableId};
 use sql::constraints::ForeignKey;
 use sql::dml::{TargetCatalog, rows_with_keys};
 use storage::Direction;
-use types::parse::ColumnParser;
 use types::row::BatchBuilder;
 use types::text::format_value;
 use types::{SqlError, SqlResult};
@@ -197,83 +194,20 @@ async fn check_values(
     values: &[Key],
 ) -> SqlResult<()> {
     let (index, reference) = (&entry.def.indexes[position], Reference::of_index(entry, position));
-    let mut keys = reference.encoded(&parsed(entry, index, values)?, values.len())?;
     let target = TargetCatalog::new(&writing.catalog, &entry.def.name)?;
     let query = rows_with_keys(&target, &index.columns, &values.iter().collect::<Vec<_>>())?;
-    let check = Keyed { writing, entry, index, reference: &reference, query };
-    // The row in doubt may have gone again: that is nothing to wait for.
-    let there: HashSet<_> = check.prefixes().await?.into_iter().flatten().collect();
-    keys.retain(|key| key.as_ref().is_some_and(|key| there.contains(key)));
-    if keys.is_empty() {
-        return Ok(());
-    }
     writing.block()?.note_newest_seen();
-    let lock = |mode| reference.locks(keys.iter().flatten(), mode);
-    writing.lock_rows(entry, lock(LockMode::Turn)).await?;
-    let Some(repeated) = check.repeated(&keys).await? else { return Ok(()) };
-    if !repeated.may_go {
-        return Err(repeated.error);
-    }
-    writing.lock_rows(entry, lock(LockMode::Update)).await?;
-    check.repeated(&keys).await?.map_or(Ok(()), |repeated| Err(repeated.error))
-}
-
-struct Keyed<'a> {
-    writing: &'a Writing<'a>,
-    entry: &'a Arc<TableEntry>,
-    index: &'a IndexDef,
-    reference: &'a Reference,
-    /// The rows with the keys.
-    query: Query,
-}
-
-/// Rows that have one key.
-struct Repeated {
-    error: SqlError,
-    /// Whether it would be one row without those that others are about to remove.
-    may_go: bool,
-}
-
-impl Keyed<'_> {
-    /// The keys of the rows that there are for this transaction.
-    async fn prefixes(&self) -> SqlResult<Vec<Option<Vec<u8>>>> {
-        let rows = self.writing.rows_of_latest(&self.query, &self.entry.def.name).await?;
-        self.reference.prefixes(&Rows::found(self.entry, &rows)?.batch)
-    }
-
-    /// The first key that several rows have.
-    async fn repeated(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Option<Repeated>> {
-        let rows = self.writing.rows_of_latest(&self.query, &self.entry.def.name).await?;
-        let found = Rows::found(self.entry, &rows)?;
-        // Trees have what others have done so far, too.
-        let stored = self.reference.stored(keys).await?;
-        let of_rows = self.reference.prefixes(&found.batch)?.into_iter();
-        let (mut seen, mut staying, mut repeated) = (HashSet::new(), HashSet::new(), None);
-        for (row, (key, id)) in of_rows.zip(found.keys(self.entry)?).enumerate() {
-            let Some(key) = key else { continue };
-            let may_go = !stored.contains(&id) || staying.insert(key.clone());
-            if !seen.insert(key) && repeated.as_ref().is_none_or(|(_, may_go)| *may_go) {
-                repeated = Some((row, may_go));
-            }
+    let rows = writing.rows_of_latest(&query, &entry.def.name).await?;
+    let found = Rows::found(entry, &rows)?;
+    let mut seen = HashSet::new();
+    for (row, key) in reference.prefixes(&found.batch)?.into_iter().enumerate() {
+        if key.is_some_and(|key| !seen.insert(key)) {
+            let column = |&column: &usize| found.batch.column(column).clone();
+            let key: Vec<ArrayRef> = index.columns.iter().map(column).collect();
+            return Err(repeated(entry, index, &key, row));
         }
-        Ok(repeated.map(|(row, may_go)| Repeated { error: self.error(&found, row), may_go }))
     }
-
-    fn error(&self, found: &Rows, row: usize) -> SqlError {
-        let column = |&column: &usize| found.batch.column(column).clone();
-        let key: Vec<ArrayRef> = self.index.columns.iter().map(column).collect();
-        repeated(self.entry, self.index, &key, row)
-    }
-}
-
-/// Values of an index's columns, read from their texts.
-fn parsed(entry: &TableEntry, index: &IndexDef, values: &[Key]) -> SqlResult<Vec<ArrayRef>> {
-    let column = |(at, &ordinal): (usize, &usize)| {
-        let mut parser = ColumnParser::new(&entry.def.schema.columns[ordinal]);
-        values.iter().try_for_each(|values| parser.push(Some(&values[at])))?;
-        Ok(parser.finish())
-    };
-    index.columns.iter().enumerate().map(column).collect()
+    Ok(())
 }
 
 /// Looks at all entries, of a table that this transaction has for itself since it loaded it.

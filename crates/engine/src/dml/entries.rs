@@ -203,18 +203,12 @@ impl Entries {
         self.unique.as_ref().is_some_and(|unique| unique.is_deferrable)
     }
 
-    /// What is in doubt of a deferrable key before the tree is looked at: rows that are added with the same key,
-    /// and with those that others have locked before.
-    pub(crate) fn doubts(&self, is_taken: impl Fn(&LockKey) -> bool) -> Vec<Doubt> {
-        if !self.is_deferrable() {
-            return vec![];
+    /// What is in doubt of a deferrable key before the tree is looked at: rows that are added with the same key.
+    pub(crate) fn doubts(&self) -> Vec<Doubt> {
+        match self.is_deferrable() {
+            true => self.repeated().filter_map(|row| self.doubt(row)).collect(),
+            false => vec![],
         }
-        let taken = self.changes.iter().filter_map(|(key, change)| {
-            let (None, Some((_, row))) = (&change.old, &change.new) else { return None };
-            let key = LockKey { tree: self.tree.id(), key: self.unique_prefix(key)?.to_vec() };
-            is_taken(&key).then_some(*row)
-        });
-        self.repeated().chain(taken).filter_map(|row| self.doubt(row)).collect()
     }
 
     fn doubt(&self, row: usize) -> Option<Doubt> {
@@ -263,21 +257,16 @@ impl Entries {
         !self.is_of_rows && self.changes.iter().any(comes)
     }
 
-    /// What has to be locked: rows that change, and unique keys that come or go; those of a deferrable key may
-    /// come in several transactions.
+    /// What has to be locked: rows that change, and unique keys that come or go.
     pub(crate) fn locks(&self) -> Vec<(LockKey, LockMode)> {
         let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);
-        let of_unique = match self.is_deferrable() {
-            true => LockMode::Share,
-            false => LockMode::Update,
-        };
         let lock = |(key, change): (&Vec<u8>, &EntryChange)| {
             let stays = change.old.is_some() && change.new.is_some();
             match (self.is_of_rows, stays) {
                 (true, true) => Some(locked(key, LockMode::NoKeyUpdate)),
                 (true, false) => Some(locked(key, LockMode::Update)),
                 (false, true) => None,
-                (false, false) => Some(locked(self.unique_prefix(key)?, of_unique)),
+                (false, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
             }
         };
         self.changes.iter().filter_map(lock).collect()

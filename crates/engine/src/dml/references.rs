@@ -1,6 +1,5 @@
 //! Looking rows up by unique keys, and which tables refer to which.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -110,11 +109,7 @@ impl Reference {
     }
 
     /// The same for values of the key's columns.
-    pub(super) fn encoded(
-        &self,
-        arrays: &[ArrayRef],
-        count: usize,
-    ) -> SqlResult<Vec<Option<Vec<u8>>>> {
+    fn encoded(&self, arrays: &[ArrayRef], count: usize) -> SqlResult<Vec<Option<Vec<u8>>>> {
         let encoder = KeyEncoder::new(&self.key[..self.columns.len()], arrays);
         let encode = |row: usize| {
             if encoder.has_null(row) {
@@ -155,19 +150,6 @@ impl Reference {
         let (mut found, io) = (vec![None; keys.len()], IoCounters::default());
         let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
             found[at[position]] = Some(self.clustered(stored));
-        };
-        let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
-        searched.map_err(fault::storage)?;
-        Ok(found)
-    }
-
-    /// The clustered keys of all stored rows that have one of the keys, with what others have not committed yet.
-    pub(super) async fn stored(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<HashSet<Vec<u8>>> {
-        let range = |key: &Vec<u8>| (key.clone(), end_of(key));
-        let ranges: Vec<_> = keys.iter().flatten().map(range).collect();
-        let (mut found, io) = (HashSet::new(), IoCounters::default());
-        let mut visit = |_: usize, stored: &[u8], _: &[u8]| {
-            found.insert(self.clustered(stored));
         };
         let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
         searched.map_err(fault::storage)?;

@@ -52,7 +52,7 @@ impl LockMode {
             LockMode::KeyShare => 0,
             LockMode::Share => 1,
             LockMode::NoKeyUpdate => 2,
-            LockMode::Update | LockMode::Turn => 3,
+            LockMode::Update => 3,
         };
         rank(self) + rank(other) >= 3 + 2 * u32::from(planted::is("locks-too-weak"))
     }
@@ -70,13 +70,7 @@ impl Lock {
         // Who has a part of it goes first: the others wait for that one.
         let own = self.holders.iter().position(|(holder, _)| *holder == id);
         let before = self.wanted.iter().take_while(move |(other, _)| own.is_none() && *other != id);
-        // Holders stand in the order in which they came.
-        let counted = match mode {
-            LockMode::Turn => own.unwrap_or(0),
-            _ => self.holders.len(),
-        };
-        let holders = self.holders.iter().take(counted);
-        holders.chain(before).filter(in_the_way).map(|(other, _)| *other)
+        self.holders.iter().chain(before).filter(in_the_way).map(|(other, _)| *other)
     }
 }
 
@@ -208,9 +202,6 @@ impl State {
         }
         if lock.others(id, mode).next().is_some() {
             return Some(lock.waiting.clone());
-        }
-        if mode == LockMode::Turn {
-            return None;
         }
         match own {
             Some(at) => lock.holders[at].1 = mode,

@@ -56,33 +56,6 @@ fn those_who_come_later_wait_for_one_who_wants_to_write_alone() {
 }
 
 #[test]
-fn a_turn_waits_for_those_who_came_before() {
-    use LockMode::{Share, Turn, Update};
-    run(|| async {
-        let locks = Locks::default();
-        let (one, two, three) = (
-            locks.share(&short()).await.expect("nobody writes alone"),
-            locks.share(&short()).await.expect("nobody writes alone"),
-            locks.share(&short()).await.expect("nobody writes alone"),
-        );
-        for right in [&one, &two, &three] {
-            assert_eq!(state(right.lock(key("k", Share), &short()).await), "ok");
-        }
-        assert_eq!(state(one.lock(key("k", Turn), &short()).await), "ok");
-        assert_eq!(state(two.lock(key("k", Turn), &short()).await), "55P03");
-        drop(one);
-        assert_eq!(state(two.lock(key("k", Turn), &short()).await), "ok");
-        assert_eq!(state(three.lock(key("k", Turn), &short()).await), "55P03");
-        // It has not taken more than it had.
-        let four = locks.share(&short()).await.expect("nobody writes alone");
-        assert_eq!(state(four.lock(key("k", Share), &short()).await), "ok");
-        assert_eq!(state(two.lock(key("k", Update), &short()).await), "55P03");
-        drop((two, three, four));
-        assert!(locks.0.state().is_idle());
-    });
-}
-
-#[test]
 fn locks_are_held_until_their_transaction_ends() {
     use LockMode::{KeyShare, NoKeyUpdate, Update};
     run(|| async {

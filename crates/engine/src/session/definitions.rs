@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sql::catalog::TableId;
 use sql::parse::{AlterTable, Alteration, Drop, DropObject, Statement};
 use storage::TreeId;
-use types::SqlResult;
+use types::{SqlError, SqlResult, SqlState};
 
 use super::Session;
 use crate::catalog::{Numbered, Snapshot, TableEntry};
@@ -64,6 +64,13 @@ impl<'a> Touched<'a> {
         names.extend(drop.names.iter().map(String::as_str));
     }
 
+    /// The tables, and those of the indexes.
+    fn tables_of(&self, snapshot: &Snapshot) -> Vec<TableId> {
+        let tables = self.tables.iter().filter_map(|name| snapshot.tables.get(*name));
+        let of_indexes = self.indexes.iter().filter_map(|name| snapshot.index(name));
+        tables.chain(of_indexes.map(|(entry, _)| entry)).map(|entry| entry.def.id).collect()
+    }
+
     fn add_tables(&mut self, names: &'a [String]) {
         self.tables.extend(names.iter().map(String::as_str));
     }
@@ -95,6 +102,7 @@ impl Session {
         statement: &Statement,
     ) -> SqlResult<Writing<'_>> {
         let touched = Touched::by(statement);
+        self.check_pending(statement, touched.as_ref()).await?;
         let kept = || touched.as_ref().and_then(|touched| self.kept(touched));
         if kept().is_none() {
             return self.writing_alone().await;
@@ -114,6 +122,30 @@ impl Session {
             }
             let_others(&wait.cancel).await?;
         }
+    }
+
+    /// Refuses to change definitions of tables that break a deferred constraint: what is noted of it is read
+    /// by the definitions that were there. What has no such rows any more does not stand in the way.
+    ///
+    /// # Errors
+    /// 55006; 40P01, 55P03, 57014.
+    async fn check_pending(
+        &self,
+        statement: &Statement,
+        touched: Option<&Touched<'_>>,
+    ) -> SqlResult<()> {
+        let snapshot = self.db.newest();
+        let tables: Vec<TableId> = touched.iter().flat_map(|t| t.tables_of(&snapshot)).collect();
+        let is_all = touched.is_none() && matches!(statement, Statement::Truncate(_));
+        let checked = self.check_doubts(&|doubt| is_all || tables.contains(&doubt.table)).await;
+        checked.map_err(|error| match error.state {
+            SqlState::UNIQUE_VIOLATION | SqlState::FOREIGN_KEY_VIOLATION => {
+                let message =
+                    "cannot change a table that has pending checks of deferred constraints";
+                SqlError::new(SqlState::OBJECT_IN_USE, message).with_detail(error.message)
+            }
+            _ => error,
+        })
     }
 
     /// Locks tables. What stands in a circle with others lets them go first, if it has nothing else.
