@@ -21,17 +21,17 @@ fn world(name: &str) -> World {
 
 /// A row is in the way that another one removes: it decides whether that is one key twice.
 #[test]
-fn who_commits_waits_for_who_removes_the_other_row() {
+fn who_gives_a_key_waits_for_who_removes_it() {
     for (end, outcome, left) in [("commit", "", "1,10"), ("rollback", "23505", "1,1")] {
         let mut world = world(&format!("removed-{end}"));
         world.play(&[
-            (0, "begin", ""),
-            (0, "insert into late values (1, 10)", ""),
             (1, "begin", ""),
             (1, "delete from late where v = 1", ""),
-            (0, "commit", WAITING),
+            (0, "begin", ""),
+            (0, "insert into late values (1, 10)", WAITING),
             (1, end, ""),
-            (0, "", outcome),
+            (0, "", ""),
+            (0, "commit", outcome),
             (2, "select * from late", left),
         ]);
         world.check();
@@ -46,28 +46,29 @@ fn a_row_that_another_one_keeps_is_a_second_one_at_once() {
         (0, "begin", ""),
         (0, "insert into late values (1, 10)", ""),
         (1, "begin", ""),
-        (1, "insert into late values (1, 20)", ""),
+        (1, "insert into late values (1, 20)", WAITING),
         (0, "commit", "23505"),
+        (1, "", ""),
         (1, "commit", "23505"),
         (2, "select * from late", "1,1"),
     ]);
 }
 
-/// What the second one has not committed is nobody's second row.
+/// What the second one waits to write is nobody's second row.
 #[test]
-fn who_shared_a_key_first_waits_for_nobody() {
+fn who_has_a_key_waits_for_nobody() {
     let mut world = world("first");
     world.play(&[
         (0, "begin", ""),
         (0, "insert into now values (2, 10)", ""),
         (1, "begin", ""),
         (1, "set constraints all deferred", ""),
-        (1, "insert into now values (2, 20)", ""),
+        (1, "insert into now values (2, 20)", WAITING),
         (0, "delete from now where k = 2", ""),
         (0, "insert into now values (2, 11)", ""),
-        (1, "commit", WAITING),
         (0, "commit", ""),
-        (1, "", "23505"),
+        (1, "", ""),
+        (1, "commit", "23505"),
         (2, "select * from now order by k", "1,1 2,11"),
     ]);
 }
@@ -206,9 +207,38 @@ fn a_wait_for_a_key_ends_with_its_time() {
         (0, "insert into late values (2, 10)", ""),
         (1, "set lock_timeout = '50ms'", ""),
         (1, "begin", ""),
-        (1, "insert into late values (2, 20)", ""),
-        (1, "commit", "55P03"),
+        (1, "insert into late values (2, 20)", "55P03"),
+        (1, "rollback", ""),
         (0, "commit", ""),
         (2, "select * from late order by k", "1,1 2,10"),
+    ]);
+}
+
+/// What is noted of a constraint names it, and has its columns' types.
+#[test]
+fn definitions_of_what_breaks_a_deferred_constraint_stay() {
+    let mut world = world("pending");
+    for definition in [
+        "alter table late rename constraint late_k_key to other",
+        "alter table late alter column k type text",
+        "create index late_v on late (v)",
+        "truncate late",
+        "drop table late",
+    ] {
+        world.play(&[
+            (0, "begin", ""),
+            (0, "insert into late values (1, 10)", ""),
+            (0, definition, "55006"),
+            (0, "rollback", ""),
+        ]);
+    }
+    world.play(&[
+        (0, "begin", ""),
+        (0, "insert into late values (1, 10)", ""),
+        (0, "delete from late where v = 10", ""),
+        (0, "alter table late rename constraint late_k_key to other", ""),
+        (0, "insert into late values (1, 11)", ""),
+        (0, "commit", "23505"),
+        (1, "select * from late", "1,1"),
     ]);
 }
