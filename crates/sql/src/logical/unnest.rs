@@ -129,15 +129,23 @@ fn has_other_aggregate(plan: &LogicalPlan) -> bool {
     found || walked.is_err()
 }
 
-/// Whether a subquery or a lateral relation holds the semi join of an `INTERSECT` or `EXCEPT`, or another,
-/// of what is correlated. The library would take the conditions of its right side, whose columns end there,
-/// out of it.
+/// Whether a subquery or a lateral relation holds the semi join of an `INTERSECT` or `EXCEPT`, or another, of
+/// what is correlated, or an outer join whose condition is, or the side that it fills with nulls. The library
+/// would take the conditions of that side out of the join.
 fn has_semi_join(plan: &LogicalPlan) -> bool {
     let mut found = false;
+    let names_outer = |side: &LogicalPlan| !side.all_out_ref_exprs().is_empty();
     let walked = plan.apply(|node| {
         if let LogicalPlan::Join(join) = node {
-            let kept = [JoinType::Inner, JoinType::Left, JoinType::Right, JoinType::Full];
-            found |= !kept.contains(&join.join_type) && !node.all_out_ref_exprs().is_empty();
+            let mut conditions = join.filter.iter().chain(join.on.iter().flat_map(|(l, r)| [l, r]));
+            let is_outer = |e: &Expr| Ok(matches!(e, Expr::OuterReferenceColumn(..)));
+            let has_outer = conditions.any(|e| e.exists(is_outer).unwrap_or(true));
+            found |= match join.join_type {
+                JoinType::Inner => false,
+                JoinType::Left => has_outer || names_outer(&join.right),
+                JoinType::Right => has_outer || names_outer(&join.left),
+                _ => names_outer(node),
+            };
         }
         Ok(TreeNodeRecursion::Continue)
     });
