@@ -66,7 +66,7 @@ impl<'a> Touched<'a> {
 
     /// The tables, and those of the indexes.
     fn tables_of(&self, snapshot: &Snapshot) -> Vec<TableId> {
-        let tables = self.tables.iter().filter_map(|name| snapshot.tables.get(*name));
+        let tables = self.tables.iter().filter_map(|name| snapshot.tables.get(name));
         let of_indexes = self.indexes.iter().filter_map(|name| snapshot.index(name));
         tables.chain(of_indexes.map(|(entry, _)| entry)).map(|entry| entry.def.id).collect()
     }

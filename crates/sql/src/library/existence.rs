@@ -8,7 +8,7 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_expr::expr::Exists;
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{Distinct, Expr, LogicalPlan, Subquery, lit};
+use datafusion_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit};
 use datafusion_optimizer::AnalyzerRule;
 
 /// The rule.
@@ -38,23 +38,49 @@ fn asked(expr: Expr) -> Result<Transformed<Expr>> {
     if exactly_one(rows) {
         return Ok(Transformed::yes(lit(!negated)));
     }
-    if std::ptr::eq(rows, subquery.subquery.as_ref()) {
+    // Elsewhere the library does as well without what it knows to be no part of a semi join.
+    if !asks(&subquery.subquery)? || matches!(rows, LogicalPlan::Window(_)) {
         return Ok(Transformed::no(Expr::Exists(Exists { subquery, negated })));
     }
+    let rows = LogicalPlanBuilder::from(rows.clone()).project([lit(1i64).alias("one")])?.build()?;
     let outer_ref_columns = rows.all_out_ref_exprs();
-    let rows = Subquery { subquery: Arc::new(rows.clone()), outer_ref_columns, ..subquery };
+    let rows = Subquery { subquery: Arc::new(rows), outer_ref_columns, ..subquery };
     Ok(Transformed::yes(Expr::Exists(Exists { subquery: rows, negated })))
+}
+
+/// Whether subqueries stand in what [`rows_alone`] leaves out.
+fn asks(plan: &LogicalPlan) -> Result<bool> {
+    let is_subquery = |e: &Expr| Ok(matches!(e, Expr::ScalarSubquery(_)));
+    let mut node = plan;
+    while let Some(below) = below(node) {
+        for expr in node.expressions() {
+            if expr.exists(is_subquery)? {
+                return Ok(true);
+            }
+        }
+        node = below;
+    }
+    Ok(false)
+}
+
+/// The input of a node that only computes, orders or compares rows.
+fn below(plan: &LogicalPlan) -> Option<&LogicalPlan> {
+    match plan {
+        LogicalPlan::Projection(p) => Some(&p.input),
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => Some(&sort.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => Some(input),
+        LogicalPlan::Distinct(Distinct::On(on)) => Some(&on.input),
+        _ => None,
+    }
 }
 
 /// A plan that has rows when `plan` has, without the nodes above that only compute, order or compare.
 fn rows_alone(plan: &LogicalPlan) -> &LogicalPlan {
-    match plan {
-        LogicalPlan::Projection(p) => rows_alone(&p.input),
-        LogicalPlan::Sort(sort) if sort.fetch.is_none() => rows_alone(&sort.input),
-        LogicalPlan::Distinct(Distinct::All(input)) => rows_alone(input),
-        LogicalPlan::Distinct(Distinct::On(on)) => rows_alone(&on.input),
-        other => other,
+    let mut node = plan;
+    while let Some(below) = below(node) {
+        node = below;
     }
+    node
 }
 
 /// Whether a plan has one row whatever the data.
