@@ -71,8 +71,10 @@ fn serializable_keeps_its_promise() {
 #[test]
 fn a_power_cut_leaves_a_beginning_with_all_that_was_durable() {
     let (mut total, mut failures) = (Survivors::default(), vec![]);
+    // Few cuts fall between the point of a checkpoint and its header.
+    let seeds = seeds().start..seeds().end + SEED_COUNT;
     for level in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable] {
-        for seed in seeds() {
+        for seed in seeds.clone() {
             match cut(&pg::options(), seed, level, TRANSACTIONS) {
                 Ok(Survivors { kept, lost, behind }) => {
                     total.kept += kept;
