@@ -126,6 +126,11 @@ const GENERIC: &[(&str, &str, &[&[&str]])] = &[
         &[&["3"], &["4"], &["5"]],
     ),
     ("select %1 + 1, %2 || 'x'", "int, text", &[&["1", "'a'"], &["2", "'b'"], &["3", "''"]]),
+    (
+        "select id, name from customer where name ~ %1 and name !~* %2 order by id",
+        "text, text",
+        &[&["'1.$'", "'NAME 2'"], &["'^name 3'", "'7'"], &["'x'", "'y'"], &["'.'", "'[1-8]'"]],
+    ),
 ];
 
 /// Statements whose plans depend on their values, or on what may not be kept; `%1` and so on are their
@@ -212,7 +217,7 @@ fn compare(session: &mut Session, cases: &[(&str, &str, &[&[&str]])], planned_ma
         let with = |values: &dyn Fn(usize) -> String| {
             (1..=4).fold((*text).to_owned(), |text, n| text.replace(&format!("%{n}"), &values(n)))
         };
-        let name = format!("q{}_{number}", cases.len());
+        let name = format!("q{planned_max}_{}_{number}", cases.len());
         let prepare = format!("prepare {name} ({types}) as {}", with(&|n| format!("${n}")));
         run(session, &prepare);
         let given = types.split(", ").collect::<Vec<_>>();

@@ -8,7 +8,7 @@ use datafusion_expr::{BinaryExpr, Expr, Operator};
 pub(super) const ROWS_AT_ONCE: usize = 256;
 
 /// Functions that search by patterns, by how their names begin.
-const SEARCHES: [&str; 3] = ["regexp_", "similar_to", "operator_pattern"];
+const SEARCHES: [&str; 2] = ["regexp_", "similar_to"];
 
 /// Whether a regular expression is matched in it.
 pub(super) fn is_slow(expr: &Expr) -> bool {

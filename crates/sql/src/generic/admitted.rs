@@ -36,7 +36,7 @@ const FUNCTIONS: &[&str] = &[
     "nullif",
     "numeric_div",
     "numeric_mul",
-    "operator_pattern",
+    "regexp_like",
     "replace",
     "right",
     "span_divided",

@@ -1,5 +1,5 @@
-//! `EXISTS` asks for no values: what a subquery would only compute for its outputs is left out, as are its
-//! order and that its rows be different, and a subquery that has one row whatever the data exists.
+//! `EXISTS` asks for no values: outputs that hold subqueries are left out, with the order of the rows and that
+//! they be different, and a subquery that has one row whatever the data exists.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn asked(expr: Expr) -> Result<Transformed<Expr>> {
     if exactly_one(rows) {
         return Ok(Transformed::yes(lit(!negated)));
     }
-    // Elsewhere the library does as well without what it knows to be no part of a semi join.
+    // The library leaves other outputs out by itself, when it makes a semi join of the subquery.
     if !asks(&subquery.subquery)? || matches!(rows, LogicalPlan::Window(_)) {
         return Ok(Transformed::no(Expr::Exists(Exists { subquery, negated })));
     }

@@ -2,6 +2,7 @@
 //! around; what it cannot do is refused.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray};
@@ -20,14 +21,14 @@ use super::{Args, Functions, Ty, boolean, int, invalid_parameter, text, text_arr
 /// Compiled expressions that a thread keeps: those of a statement and some more.
 const KEPT_MAX: usize = 64;
 
+/// By patterns, each with the flags that it was compiled with. A copy of one would have to find its states anew.
+type Kept = HashMap<String, Vec<(String, Rc<Regex>)>>;
+
 thread_local! {
-    static KEPT: RefCell<HashMap<(String, String), Regex>> = RefCell::default();
+    static KEPT: RefCell<Kept> = RefCell::default();
 }
 
 pub(super) fn register(functions: &mut Functions) {
-    functions.strict("operator_pattern", &[Ty::Text], text, |args| {
-        args.texts(|row| operator_pattern(args.text(0).value(row)).map(Some))
-    });
     splits(functions);
     searches(functions);
     counts(functions);
@@ -216,13 +217,13 @@ fn replacements(functions: &mut Functions) {
 
 /// A compiled expression and what its flags say besides.
 struct Pattern {
-    regex: Regex,
+    regex: Rc<Regex>,
     /// `g`
     everywhere: bool,
 }
 
 /// The pattern of a function that has no use for the flag `g`.
-fn once(function: &str, args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Regex> {
+fn once(function: &str, args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Rc<Regex>> {
     let pattern = pattern(args, row, flags)?;
     match pattern.everywhere {
         true => {
@@ -241,17 +242,18 @@ fn pattern(args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Pattern> {
 }
 
 /// A compiled expression, which is kept for the next row.
-fn kept(pattern: &str, flags: &str) -> SqlResult<Regex> {
-    let key = (pattern.to_owned(), flags.to_owned());
+fn kept(pattern: &str, flags: &str) -> SqlResult<Rc<Regex>> {
     KEPT.with_borrow_mut(|kept| {
-        if let Some(regex) = kept.get(&key) {
+        let own = kept.get(pattern).and_then(|all| all.iter().find(|(own, _)| own == flags));
+        if let Some((_, regex)) = own {
             return Ok(regex.clone());
         }
-        let regex = compiled(pattern, flags)?;
-        if kept.len() >= KEPT_MAX {
+        let regex = Rc::new(compiled(pattern, flags)?);
+        if kept.values().map(Vec::len).sum::<usize>() >= KEPT_MAX {
             kept.clear();
         }
-        kept.insert(key, regex.clone());
+        let all = kept.entry(pattern.to_owned()).or_default();
+        all.push((flags.to_owned(), regex.clone()));
         Ok(regex)
     })
 }
