@@ -43,6 +43,7 @@ mod rules;
 mod separate;
 mod set_all;
 mod shared;
+mod simplified;
 mod sorted;
 mod unnest;
 mod zones;

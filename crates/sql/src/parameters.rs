@@ -23,6 +23,7 @@ mod check;
 mod expressions;
 mod inference;
 mod literals;
+mod named;
 mod relations;
 
 pub use check::check;
@@ -169,6 +170,9 @@ fn of_inner(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) ->
     let mut inner = Inner::default();
     if !is_open(inference) || query.visit(&mut inner).is_break() {
         return Ok(());
+    }
+    if let Some(named) = named::all_named(query) {
+        drop(of_named(&named, catalog, inference, &[]));
     }
     for query in inner.windowed {
         drop(of_named(&query, catalog, inference, &[]));

@@ -103,7 +103,7 @@ pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, OnConflict, row_query};
 pub(crate) use precedence::regroup;
 pub(crate) use rewrite::{
-    SET_FUNCTIONS, last_name, parsed_query, plain_arguments, rewrite, say_integer,
+    SET_FUNCTIONS, last_name, parsed_query, plain_arguments, rewrite, say_integers,
 };
 pub(crate) use tokens::{syntax_error, too_deep};
 pub(crate) use type_names::named_array;

@@ -2,6 +2,7 @@
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_expr::expr::{AggregateFunctionParams, InList};
 use datafusion_expr::{Case, Expr, Operator};
 use types::text::format_value;
@@ -34,8 +35,17 @@ pub(crate) fn expression(expr: &Expr) -> String {
         Expr::Case(case) => case_text(case),
         Expr::ScalarFunction(call) => format!("{}({})", call.name(), list(&call.args)),
         Expr::AggregateFunction(call) => aggregate(call.func.name(), &call.params),
-        other => other.human_display().to_string(),
+        other => unmarked(other).human_display().to_string(),
     }
+}
+
+/// The expression without what rules note at its literals.
+fn unmarked(expr: &Expr) -> Expr {
+    let bare = expr.clone().transform(|part| match part {
+        Expr::Literal(value, Some(_)) => Ok(Transformed::yes(Expr::Literal(value, None))),
+        other => Ok(Transformed::no(other)),
+    });
+    bare.map_or_else(|_| expr.clone(), |bare| bare.data)
 }
 
 /// Expressions separated by commas.

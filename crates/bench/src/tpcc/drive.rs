@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{Database, Session, SqlError, SqlResult};
+use engine::{Database, Isolation, Session, SqlError, SqlResult};
 use runtime::time;
 use stdx::Prng;
 
@@ -16,8 +16,12 @@ use crate::device::cpu_seconds;
 /// Attempts at one transaction; one that fails more often has another reason than its neighbours.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// The part of a slice that is run before the measurement: statements are compiled and pages read.
+/// The part of a slice that each side's terminals run before they are measured: statements are compiled.
 const WARM_SHARE: f64 = 0.3;
+
+/// Terminals that run for a slice before those of any side, so that a pool smaller than the data holds the
+/// same pages for each: one terminal would need minutes to fill it.
+const WARM_TERMINALS: usize = 64;
 
 /// What others have brought about.
 const RETRIED: [&str; 2] = ["40001", "40P01"];
@@ -58,6 +62,43 @@ impl Outcome {
     }
 }
 
+/// What some terminals are to do.
+#[derive(Clone, Copy)]
+struct Phase {
+    scale: Scale,
+    mix: Mix,
+    isolation: Isolation,
+    slice: Duration,
+}
+
+impl Phase {
+    async fn run(self, db: &Database, terminals: usize, seed: u64) -> SqlResult<Outcome> {
+        let Phase { scale, mix, isolation, slice } = self;
+        let begin = format!("begin isolation level {}", isolation.name());
+        let run = Run { scale, begin, mix, stop: Cell::new(false), done: RefCell::default() };
+        let run = Rc::new(run);
+        let terminal = |number| {
+            let (run, session) = (run.clone(), db.session());
+            let random = Prng::new((seed << 32) | number as u64);
+            runtime::spawn(async move { run.terminal(session, random).await })
+        };
+        let running: Vec<_> = (0..terminals).map(terminal).collect();
+        let over = || running.iter().any(|terminal| terminal.is_finished());
+        wait(slice.mul_f64(WARM_SHARE), &over).await;
+        run.done.take();
+        let (began, cpu) = (time::now(), cpu_seconds()?);
+        wait(slice, &over).await;
+        let mut outcome = run.done.take();
+        outcome.elapsed_s = began.elapsed().as_secs_f64();
+        outcome.cpu_s = cpu_seconds()? - cpu;
+        run.stop.set(true);
+        for terminal in running {
+            terminal.await.map_err(|e| SqlError::internal(e.to_string()))??;
+        }
+        Ok(outcome)
+    }
+}
+
 /// What the terminals of a run share.
 struct Run {
     scale: Scale,
@@ -79,31 +120,15 @@ pub(super) fn run(
         Side::Terminals(count) | Side::Apart(count) => count,
         Side::Blocking => 1,
     };
-    let (slice, scale) = (options.slice, options.scale);
-    let begin = format!("begin isolation level {}", options.isolation.name());
+    let phase =
+        Phase { scale: options.scale, mix, isolation: options.isolation, slice: options.slice };
+    let is_larger = db.page_count() > db.pool().frames as u64;
     let (own, ring) = (db.clone(), format!("{}, {}", db.rings()[0].kind, db.file_backend()));
     let outcome = db.runtime_handle().block_on(move || async move {
-        let done = RefCell::default();
-        let run = Rc::new(Run { scale, begin, mix, stop: Cell::new(false), done });
-        let terminal = |number| {
-            let (run, session) = (run.clone(), own.session());
-            let random = Prng::new((seed << 32) | number as u64);
-            runtime::spawn(async move { run.terminal(session, random).await })
-        };
-        let running: Vec<_> = (0..terminals).map(terminal).collect();
-        let over = || running.iter().any(|terminal| terminal.is_finished());
-        wait(slice.mul_f64(WARM_SHARE), &over).await;
-        run.done.take();
-        let (began, cpu) = (time::now(), cpu_seconds()?);
-        wait(slice, &over).await;
-        let mut outcome = run.done.take();
-        outcome.elapsed_s = began.elapsed().as_secs_f64();
-        outcome.cpu_s = cpu_seconds()? - cpu;
-        run.stop.set(true);
-        for terminal in running {
-            terminal.await.map_err(|e| SqlError::internal(e.to_string()))??;
+        if is_larger {
+            phase.run(&own, WARM_TERMINALS, !seed).await?;
         }
-        SqlResult::Ok(outcome)
+        phase.run(&own, terminals, seed).await
     })?;
     let mut outcome = Outcome { ring, ..outcome };
     outcome.latencies_ns.values_mut().for_each(|all| all.sort_unstable());

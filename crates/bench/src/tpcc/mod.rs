@@ -22,10 +22,6 @@ use engine::{
 use crate::figure::Figure;
 use drive::Outcome;
 
-/// Memory while the tables are filled, at least, which is not measured: rows that come to a table are put in
-/// their places as long as they are few for the pool, and the table is written anew where they are not.
-const LOAD_MEMORY_BYTES: usize = 4 << 30;
-
 /// How large the tables are. The specification has 10 districts, 3,000 customers and 100,000 items.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
@@ -163,10 +159,7 @@ impl fmt::Display for Side {
 pub fn run(folder: &Path, options: &Options, emit: &mut dyn FnMut(Figure)) -> SqlResult<()> {
     check_options(options)?;
     let path = folder.join("tpcc.dovetail");
-    let memory_bytes = options.memory_bytes.max(LOAD_MEMORY_BYTES);
-    let load_options =
-        DatabaseOptions { memory_bytes, ..database_options(options, Side::Terminals(1), 2) };
-    let db = Database::create(&path, load_options)?;
+    let db = Database::create(&path, database_options(options, Side::Terminals(1), 2))?;
     schema::load(&db, options.scale)?;
     check::check(&db, options.scale)?;
     let pages = db.page_count();

@@ -42,7 +42,7 @@ const INDEXES: &[&str] = &[
 /// The moment at which everything was made.
 const BEGINNING: &str = "2026-01-01 00:00:00";
 
-/// Makes and fills the tables.
+/// Makes and fills the tables, each by one `COPY` in the order of its keys.
 pub(super) fn load(db: &Database, scale: Scale) -> SqlResult<()> {
     let mut session = db.session();
     for ddl in TABLES {
@@ -50,59 +50,114 @@ pub(super) fn load(db: &Database, scale: Scale) -> SqlResult<()> {
     }
     let mut random = Prng::new(5);
     copy(&mut session, "item", (1..=scale.items).map(|i| item(&mut random, i)))?;
-    for w in 1..=scale.warehouses {
-        load_warehouse(&mut session, scale, w)?;
-    }
+    let warehouses = 1..=scale.warehouses;
+    copy(&mut session, "warehouse", warehouses.clone().map(|w| warehouse(scale, w)))?;
+    copy(&mut session, "district", of_districts(scale, |w, d| vec![district(scale, w, d)]))?;
+    let stocks = move |w| {
+        let mut random = Prng::new(w << 8);
+        (1..=scale.items).map(move |i| stock(&mut random, w, i))
+    };
+    copy(&mut session, "stock", warehouses.flat_map(stocks))?;
+    load_districts(&mut session, scale)?;
     for ddl in INDEXES {
         session.execute(ddl)?;
     }
     session.execute("analyze").map(drop)
 }
 
-fn load_warehouse(session: &mut engine::Session, scale: Scale, w: u64) -> SqlResult<()> {
-    let random = &mut Prng::new(w);
-    let districts = 1..=scale.districts;
-    let address = |random: &mut Prng| {
-        format!("{}\t{}\tCA\t123411111", text(random, 10, 20), text(random, 10, 20))
-    };
-    let own = format!("{w}\tware{w}\t{}\t0.1000\t{}.00", address(random), 30_000 * scale.districts);
-    copy(session, "warehouse", [own])?;
-    let next = scale.customers + 1;
-    let rows = districts
-        .clone()
-        .map(|d| format!("{w}\t{d}\tdist{d}\t{}\t0.1000\t30000.00\t{next}", address(random)));
-    copy(session, "district", rows)?;
-    let random = &mut Prng::new(w << 8);
-    copy(session, "stock", (1..=scale.items).map(|i| stock(random, w, i)))?;
-    for d in districts {
-        load_district(session, scale, w, d)?;
-    }
-    Ok(())
+/// Rows of all districts, a district at a time.
+fn of_districts(
+    scale: Scale,
+    rows: impl Fn(u64, u64) -> Vec<String> + Copy,
+) -> impl Iterator<Item = String> {
+    (1..=scale.warehouses).flat_map(move |w| (1..=scale.districts).flat_map(move |d| rows(w, d)))
 }
 
-fn load_district(session: &mut engine::Session, scale: Scale, w: u64, d: u64) -> SqlResult<()> {
-    let random = &mut Prng::new((w << 16) | d);
+fn load_districts(session: &mut engine::Session, scale: Scale) -> SqlResult<()> {
     let everyone = 1..=scale.customers;
-    copy(session, "customer", everyone.clone().map(|c| customer(random, w, d, c)))?;
-    let history =
-        everyone.clone().map(|c| format!("{c}\t{d}\t{w}\t{d}\t{w}\t{BEGINNING}\t10.00\tfirst"));
-    copy(session, "history", history)?;
-    let mut customers: Vec<u64> = everyone.collect();
+    let customers = |w, d| {
+        let random = &mut Prng::new((w << 16) | d);
+        everyone.clone().map(|c| customer(random, w, d, c)).collect()
+    };
+    copy(session, "customer", of_districts(scale, &customers))?;
+    let history = |w, d| {
+        everyone
+            .clone()
+            .map(|c| format!("{c}\t{d}\t{w}\t{d}\t{w}\t{BEGINNING}\t10.00\tfirst"))
+            .collect()
+    };
+    copy(session, "history", of_districts(scale, &history))?;
+    copy(
+        session,
+        "orders",
+        of_districts(scale, |w, d| orders(scale, w, d).map(|order| order.row(w, d)).collect()),
+    )?;
+    copy(
+        session,
+        "order_line",
+        of_districts(scale, |w, d| {
+            let random = &mut Prng::new((w << 24) | d);
+            orders(scale, w, d).flat_map(|order| order.lines(random, scale, w, d)).collect()
+        }),
+    )?;
+    copy(
+        session,
+        "new_order",
+        of_districts(scale, |w, d| {
+            let new = orders(scale, w, d).filter(|order| order.is_new);
+            new.map(|order| format!("{w}\t{d}\t{}", order.id)).collect()
+        }),
+    )
+}
+
+/// An order that a district begins with.
+struct Order {
+    id: u64,
+    customer: u64,
+    line_count: u64,
+    /// Who has delivered it, of those that are not new.
+    carrier: u64,
+    is_new: bool,
+}
+
+/// The orders of a district, one of each customer; the last three of ten are new.
+fn orders(scale: Scale, w: u64, d: u64) -> impl Iterator<Item = Order> {
+    let mut random = Prng::new((w << 32) | d);
+    let mut customers: Vec<u64> = (1..=scale.customers).collect();
     random.shuffle(&mut customers);
     let undelivered = scale.customers - scale.customers * 3 / 10;
-    let (mut orders, mut lines, mut new) = (vec![], vec![], vec![]);
-    for (c, o) in customers.into_iter().zip(1..) {
-        let (count, is_new) = (between(random, 5, 15), o > undelivered);
-        let carrier = if is_new { "\\N".into() } else { between(random, 1, 10).to_string() };
-        orders.push(format!("{w}\t{d}\t{o}\t{c}\t{BEGINNING}\t{carrier}\t{count}\t1"));
-        lines.extend((1..=count).map(|number| line(random, scale, [w, d, o, number], is_new)));
-        if is_new {
-            new.push(format!("{w}\t{d}\t{o}"));
-        }
+    customers.into_iter().zip(1..).map(move |(customer, id)| {
+        let (line_count, carrier) = (between(&mut random, 5, 15), between(&mut random, 1, 10));
+        Order { id, customer, line_count, carrier, is_new: id > undelivered }
+    })
+}
+
+impl Order {
+    fn row(&self, w: u64, d: u64) -> String {
+        let Order { id, customer, line_count, .. } = self;
+        let carrier = if self.is_new { "\\N".into() } else { self.carrier.to_string() };
+        format!("{w}\t{d}\t{id}\t{customer}\t{BEGINNING}\t{carrier}\t{line_count}\t1")
     }
-    copy(session, "orders", orders)?;
-    copy(session, "order_line", lines)?;
-    copy(session, "new_order", new)
+
+    fn lines(&self, random: &mut Prng, scale: Scale, w: u64, d: u64) -> Vec<String> {
+        let of = |number| line(random, scale, [w, d, self.id, number], self.is_new);
+        (1..=self.line_count).map(of).collect()
+    }
+}
+
+fn warehouse(scale: Scale, w: u64) -> String {
+    let random = &mut Prng::new(w);
+    format!("{w}\tware{w}\t{}\t0.1000\t{}.00", address(random), 30_000 * scale.districts)
+}
+
+fn district(scale: Scale, w: u64, d: u64) -> String {
+    let random = &mut Prng::new((w << 8) | d);
+    let next = scale.customers + 1;
+    format!("{w}\t{d}\tdist{d}\t{}\t0.1000\t30000.00\t{next}", address(random))
+}
+
+fn address(random: &mut Prng) -> String {
+    format!("{}\t{}\tCA\t123411111", text(random, 10, 20), text(random, 10, 20))
 }
 
 fn item(random: &mut Prng, i: u64) -> String {

@@ -118,7 +118,9 @@ impl WindowExpr {
         if params.null_treatment == Some(NullTreatment::IgnoreNulls) {
             return Err(SqlError::unsupported("IGNORE NULLS"));
         }
-        let order_by = params.order_by.iter().map(|s| {
+        // Of a constant all rows are peers, as without it.
+        let keys = params.order_by.iter().filter(|s| !matches!(s.expr, Logical::Literal(..)));
+        let order_by = keys.map(|s| {
             let expr = compile(&s.expr)?;
             Ok(SortKey { expr, descending: !s.asc, nulls_first: s.nulls_first })
         });

@@ -16,7 +16,7 @@ use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Distinct, Expr, LogicalPlan, LogicalPlanBuilder,
-    Operator, Signature, TableScan, Volatility, when,
+    Operator, Signature, Subquery, TableScan, Volatility, when,
 };
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
@@ -150,14 +150,13 @@ fn asked_by_kept_rows(mut call: AggregateFunction) -> Result<Transformed<Expr>> 
 fn guard(expr: Expr, counted: Counted) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
     if at_most_one(&subquery.subquery) {
-        subquery.subquery = Arc::new(or_null(Arc::unwrap_or_clone(subquery.subquery))?);
-        return Ok(Transformed::yes(Expr::ScalarSubquery(subquery)));
+        return or_null(subquery);
     }
     let is_correlated = !subquery.outer_ref_columns.is_empty();
     if is_correlated && !by_key(&subquery.subquery) {
         // Other groups than those asked for may have more rows: no error may come of them. It is
         // unnested by us, with a check of the groups that are asked for.
-        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+        return or_null(subquery);
     }
     // Of a key there is one row at most, whoever counts.
     let counted = if is_correlated { Counted::AtOnce } else { counted };
@@ -173,11 +172,12 @@ fn guard(expr: Expr, counted: Counted) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(counted.value(Expr::ScalarSubquery(subquery))))
 }
 
-/// The plan with a column that may be null where it may have no row: the library takes a subquery for never
-/// null when its column is.
-fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
-    if exactly_one(&plan) || plan.schema().field(0).is_nullable() {
-        return Ok(plan);
+/// The subquery with a column that may be null where it may have no row: the library takes a subquery for
+/// never null when its column is.
+fn or_null(mut subquery: Subquery) -> Result<Transformed<Expr>> {
+    let plan = &subquery.subquery;
+    if exactly_one(plan) || stays_nullable(plan, 0) {
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     }
     let column = plan.schema().columns().swap_remove(0);
     let name = column.name.clone();
@@ -185,7 +185,48 @@ fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
     let function =
         function.ok_or_else(|| DataFusionError::Internal("no function or_null".into()))?;
     let value = function.call(vec![Expr::Column(column)]).alias(name);
-    LogicalPlanBuilder::from(plan).project([value])?.build()
+    let plan = LogicalPlanBuilder::from(plan.as_ref().clone()).project([value])?.build()?;
+    subquery.subquery = Arc::new(plan);
+    Ok(Transformed::yes(Expr::ScalarSubquery(subquery)))
+}
+
+/// Whether a column may be null, and rules will not find that it never is: what is computed may turn out to be a
+/// constant.
+fn stays_nullable(plan: &LogicalPlan, column: usize) -> bool {
+    let of = |input: &LogicalPlan, expr: &Expr| match expr {
+        Expr::Column(column) => {
+            let found = input.schema().maybe_index_of_column(column);
+            found.is_some_and(|column| stays_nullable(input, column))
+        }
+        _ => false,
+    };
+    match plan {
+        LogicalPlan::Projection(p) => of(&p.input, &p.expr[column].clone().unalias_nested().data),
+        LogicalPlan::SubqueryAlias(a) => stays_nullable(&a.input, column),
+        LogicalPlan::Filter(f) => stays_nullable(&f.input, column),
+        LogicalPlan::Sort(s) => stays_nullable(&s.input, column),
+        LogicalPlan::Limit(l) => stays_nullable(&l.input, column),
+        LogicalPlan::Distinct(Distinct::All(input)) => stays_nullable(input, column),
+        LogicalPlan::Aggregate(a) if column < a.group_expr.len() => {
+            of(&a.input, &a.group_expr[column])
+        }
+        // `grouping` becomes a constant.
+        LogicalPlan::Aggregate(a) if is_grouping(&a.aggr_expr[column - a.group_expr.len()]) => {
+            false
+        }
+        LogicalPlan::Aggregate(_) | LogicalPlan::TableScan(_) | LogicalPlan::Join(_) => {
+            plan.schema().field(column).is_nullable()
+        }
+        _ => false,
+    }
+}
+
+fn is_grouping(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_grouping(&alias.expr),
+        Expr::AggregateFunction(call) => call.func.name() == "grouping",
+        _ => false,
+    }
 }
 
 /// Whether a plan has at most one row whatever the data.

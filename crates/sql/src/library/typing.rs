@@ -467,6 +467,9 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     if op == Operator::StringConcat && elements::has_arrays(&sides, schema)? {
         settle(&mut sides, schema)?;
     }
+    if op == Operator::StringConcat {
+        nulls::text_beside_null(&mut sides, schema)?;
+    }
     let [left, right] = sides;
     if !arithmetic && op != Operator::StringConcat {
         return patterns::operator(left, op, right);

@@ -42,7 +42,7 @@ impl AnalyzerRule for ExactConstants {
 
 /// The expression with a mark at each literal that is an instant: to the library it equals the moment without a
 /// zone of the same number, and two expressions that differ in nothing else would be computed as one.
-fn told_apart(expr: Expr) -> Result<Transformed<Expr>> {
+pub(super) fn told_apart(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|part| match part {
         Expr::Literal(value @ ScalarValue::TimestampMicrosecond(_, Some(_)), None) => {
             let mark = BTreeMap::from([("instant".to_owned(), String::new())]);

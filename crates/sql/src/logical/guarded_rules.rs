@@ -109,13 +109,13 @@ pub(super) fn distincts() -> Guarded<ReplaceDistinctWithAggregate> {
 
 /// [`SimplifyExpressions`] but where an infinite date or moment stands beside a cast to one: the library
 /// would compute it by its own casts, which know no infinity. What only this rule knows to run is put into
-/// words there.
+/// words there. Of all others what is constant is computed by us (`simplified.rs`).
 pub(super) fn simplified() -> Guarded<SimplifyExpressions> {
     Guarded {
         rule: SimplifyExpressions::new(),
         guard: |rule, plan, config| match casts_infinity(&plan)? {
             true => as_cases(plan),
-            false => rule.rewrite(plan, config),
+            false => super::simplified::simplified(plan, |plan| rule.rewrite(plan, config)),
         },
     }
 }

@@ -38,6 +38,11 @@ pub(super) fn as_keys(select: &mut Select) -> SqlResult<()> {
         };
         all = all.iter().flat_map(with).collect();
     }
+    if matches!(all.as_slice(), [set] if set.is_empty()) {
+        // All rows are the group, as without `GROUP BY`.
+        select.group_by = GroupByExpr::Expressions(vec![Expr::Tuple(vec![])], vec![]);
+        return Ok(());
+    }
     let mut keys: Vec<Expr> = vec![];
     let numbered = all.into_iter().map(|set| {
         let number = |key| number_of(meant(key, select), &mut keys).to_string();

@@ -13,8 +13,10 @@ use super::identifier;
 use super::relations::Relations;
 use super::rewrite::{binary, call, parsed_query};
 
+mod laterals;
 mod names;
 
+pub(super) use laterals::qualify;
 use names::replace;
 
 /// Rewrites the query's own selects in place; in its subqueries, no more than the columns of these selects.

@@ -38,12 +38,17 @@ impl Rewrite<'_> {
     fn enter_query(&mut self, query: &mut Query) -> SqlResult<()> {
         // Windows have merged columns, too, before they are written out.
         super::merged::merge_columns(query, &self.relations)?;
+        // Of the outermost, types are settled when all else is known.
+        if self.windows.is_inside() {
+            say_integers(&mut query.body);
+        }
         self.windows.enter_query(query)?;
         super::values::as_selects(query)
     }
 
     fn enter_select(&mut self, select: &mut Select) -> SqlResult<()> {
         self.windows.enter_select(select)?;
+        super::merged::qualify(select, &self.relations);
         super::grouping::as_keys(select)?;
         super::having::without_groups(select);
         super::rows::in_conditions(select)?;
@@ -390,8 +395,27 @@ pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
     ("string_to_table", "string_to_array"),
 ];
 
+/// Says of named outputs that are integers in PostgreSQL that they are: to the library's binder whole numbers are
+/// bigint, and what stands beside a column of them would be too.
+pub(crate) fn say_integers(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => {
+            for item in &mut select.projection {
+                if let SelectItem::ExprWithAlias { expr, .. } = item {
+                    say_integer(expr);
+                }
+            }
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            say_integers(left);
+            say_integers(right);
+        }
+        _ => {}
+    }
+}
+
 /// Says of a whole number that is an `integer` in PostgreSQL that it is: to the library's binder all are `bigint`.
-pub(crate) fn say_integer(expr: &mut Expr) {
+fn say_integer(expr: &mut Expr) {
     if is_integer(expr) {
         *expr = cast_as(std::mem::replace(expr, Expr::value(Value::Null)), DataType::Integer(None));
     }

@@ -92,6 +92,11 @@ impl Windows {
 pub(super) struct OpenWindows(Vec<Windows>);
 
 impl OpenWindows {
+    /// Whether the expression at hand stands within a query.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// The `ORDER BY` of a query of one `SELECT` names the windows of that one.
     pub(super) fn enter_query(&mut self, query: &mut Query) -> SqlResult<()> {
         let windows = match query.body.as_mut() {
@@ -122,7 +127,11 @@ impl OpenWindows {
     }
 }
 
-/// Checks a window that has been written out, and makes literals of the distances of its frame.
+/// Checks a window that has been written out, makes literals of the distances of its frame, and writes
+/// out the frame that it has by default.
+///
+/// The library's own default counts rows where the first key is one of the table's. It is not unique
+/// any more in grouping sets, and a unique column has nulls, which are peers of each other.
 ///
 /// # Errors
 /// 42P20 for bounds in the wrong order, 42P10, 22004, 22013 and 0A000 for distances that are no constants.
@@ -130,6 +139,14 @@ pub(super) fn check(over: &mut WindowType) -> SqlResult<()> {
     match over {
         WindowType::WindowSpec(WindowSpec { window_frame: Some(frame), order_by, .. }) => {
             check_frame(frame, order_by.len())
+        }
+        WindowType::WindowSpec(spec) if !spec.order_by.is_empty() => {
+            spec.window_frame = Some(WindowFrame {
+                units: WindowFrameUnits::Range,
+                start_bound: WindowFrameBound::Preceding(None),
+                end_bound: Some(WindowFrameBound::CurrentRow),
+            });
+            Ok(())
         }
         _ => Ok(()),
     }

@@ -46,6 +46,17 @@ pub(super) fn prefer_text(call: &mut ScalarFunction, schema: &DFSchema) -> Resul
     Ok(())
 }
 
+/// Of two nulls without a type that are to be put together, text is preferred.
+pub(super) fn text_beside_null(sides: &mut [Expr; 2], schema: &DFSchema) -> Result<()> {
+    for side in sides.iter() {
+        if side.get_type(schema)? != DataType::Null {
+            return Ok(());
+        }
+    }
+    sides[0] = cast(std::mem::take(&mut sides[0]), DataType::Utf8View);
+    Ok(())
+}
+
 /// What has no type has that of the other operand, if there is such an operator: a date less a date.
 pub(super) fn date_beside_date(sides: &mut [Expr; 2], schema: &DFSchema) -> Result<()> {
     let types = [sides[0].get_type(schema)?, sides[1].get_type(schema)?];

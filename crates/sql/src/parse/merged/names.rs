@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Select, SelectItem, TableFactor, VisitMut, VisitorMut, visit_expressions,
+    Expr, Query, Select, SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut, visit_expressions,
 };
 
 use super::super::relations::Relations;
@@ -41,6 +41,8 @@ struct Names<'a> {
 enum Scope {
     /// A query, for what stands behind its selects: their outputs as well.
     Query(Option<Vec<String>>),
+    /// A query of several sides, whose outputs alone stand behind them.
+    Sides(Option<Vec<String>>),
     Select(Option<Vec<String>>),
 }
 
@@ -52,7 +54,8 @@ impl Names<'_> {
             let names = match scope {
                 // Its selects have scopes of their own.
                 Scope::Query(_) if matches!(scopes.peek(), Some(Scope::Select(_))) => continue,
-                Scope::Query(names) | Scope::Select(names) => names,
+                Scope::Sides(_) if scopes.peek().is_some() => continue,
+                Scope::Query(names) | Scope::Sides(names) | Scope::Select(names) => names,
             };
             if may_be(names.as_deref(), merged) {
                 return true;
@@ -66,7 +69,11 @@ impl VisitorMut for Names<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        self.around.push(Scope::Query(self.relations.names_behind(&query.body)));
+        let names = self.relations.names_behind(&query.body);
+        self.around.push(match query.body.as_ref() {
+            SetExpr::SetOperation { .. } => Scope::Sides(names),
+            _ => Scope::Query(names),
+        });
         ControlFlow::Continue(())
     }
 

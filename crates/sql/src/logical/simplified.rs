@@ -1,0 +1,156 @@
+//! Expressions simplified by the library, but computed by us: it folds what has become constant by its own
+//! arithmetic and casts, which wrap around, cut off, and know no zone.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_schema::{DataType, FieldRef};
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{
+    BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::constants::{fold, told_apart};
+
+/// The plan with what is constant folded by our rules, and the rest simplified by `simplify`, to which
+/// operands that it might make constant look like values that nobody knows.
+pub(super) fn simplified(
+    plan: LogicalPlan,
+    simplify: impl FnOnce(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let folded = each(plan, |expr| expr.transform_up(fold)?.transform_data(told_apart))?;
+    let opaque = each(folded.data, |expr| expr.transform_up(with_opaque_operands))?;
+    let simplified = simplify(opaque.data)?;
+    let changed = folded.transformed || simplified.transformed;
+    if !opaque.transformed {
+        return Ok(Transformed::new_transformed(simplified.data, changed));
+    }
+    let shown = each(simplified.data, |expr| {
+        let folded = |expr: Expr| expr.transform_up(fold)?.transform_data(told_apart);
+        expr.transform_up(shown)?.transform_data(folded)
+    })?;
+    Ok(Transformed::new_transformed(shown.data, changed))
+}
+
+/// The plan with its expressions changed, each under its own name.
+fn each(
+    plan: LogicalPlan,
+    change: impl Fn(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(change(expr)?.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// The operator with operands behind [`Opaque`] that the library may make constants of, if the two of us
+/// would compute it differently.
+fn with_opaque_operands(expr: Expr) -> Result<Transformed<Expr>> {
+    let compares = match &expr {
+        Expr::BinaryExpr(pair) if matches!(pair.op, Operator::And | Operator::Or) => {
+            return Ok(Transformed::no(expr));
+        }
+        Expr::BinaryExpr(pair) => is_comparison(pair.op),
+        Expr::Cast(_) | Expr::TryCast(_) | Expr::Negative(_) => false,
+        _ => return Ok(Transformed::no(expr)),
+    };
+    expr.map_children(|operand| {
+        let is_left = is_known(&operand) || compares && !has_lookalikes(&operand)?;
+        match is_left {
+            true => Ok(Transformed::no(operand)),
+            false => Ok(Transformed::yes(opaque(operand))),
+        }
+    })
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::*;
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// Whether the library makes no constant of the operand but of one that it is.
+fn is_known(operand: &Expr) -> bool {
+    let is_zero = |e: &Expr| matches!(e, Expr::Literal(v, _) if is_zero(v));
+    match operand {
+        Expr::Column(_)
+        | Expr::Literal(..)
+        | Expr::Placeholder(_)
+        | Expr::OuterReferenceColumn(..)
+        | Expr::ScalarSubquery(_) => true,
+        Expr::Alias(alias) => is_known(&alias.expr),
+        Expr::Cast(cast) => is_known(&cast.expr),
+        Expr::Negative(inner) => is_known(inner),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
+            Operator::Plus | Operator::Minus => is_known(left) && is_known(right),
+            Operator::Multiply | Operator::Divide => {
+                let any = [left, right].into_iter();
+                any.clone().all(|e| is_known(e) && !is_zero(e))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn is_zero(value: &ScalarValue) -> bool {
+    ScalarValue::new_zero(&value.data_type()).is_ok_and(|zero| zero == *value)
+}
+
+/// Whether an operand has literals of a type of which equal values look different.
+fn has_lookalikes(operand: &Expr) -> Result<bool> {
+    operand.exists(|part| {
+        Ok(matches!(part, Expr::Literal(value, _)
+            if value.data_type().is_floating() || matches!(value.data_type(), DataType::Interval(_))))
+    })
+}
+
+static OPAQUE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Volatile);
+    Arc::new(ScalarUDF::from(Opaque { signature }))
+});
+
+/// A value that the library does not know, while it simplifies what is around it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Opaque {
+    signature: Signature,
+}
+
+fn opaque(operand: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&OPAQUE), vec![operand]))
+}
+
+/// The value behind [`Opaque`].
+fn shown(expr: Expr) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::ScalarFunction(mut call) if call.func.name() == OPAQUE.name() => {
+            Ok(Transformed::yes(call.args.swap_remove(0)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+impl ScalarUDFImpl for Opaque {
+    fn name(&self) -> &str {
+        "opaque"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::clone(&args.arg_fields[0]))
+    }
+
+    fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        internal_err!("a value that is opaque to rules was computed")
+    }
+}
