@@ -11,9 +11,9 @@ use sql::dml::assign;
 use storage::{Depth, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::{BatchBuilder, index_key_columns, primary_key_columns, row_id_of};
-use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::repeated::named_values;
 use super::rows::Rows;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::columns::ChunkFetch;
@@ -224,7 +224,7 @@ pub(crate) async fn check_all(
 }
 
 /// The rows whose foreign key finds no row of the table it refers to.
-pub(super) async fn without_parent(
+pub(crate) async fn without_parent(
     key: &ForeignKey,
     parent: &Arc<TableEntry>,
     rows: &RecordBatch,
@@ -266,9 +266,6 @@ pub(crate) fn shown_key(
     rows: &RecordBatch,
     row: usize,
 ) -> String {
-    let name = |&i: &usize| entry.def.schema.columns[i].name.clone();
-    let value = |&i: &usize| format_value(rows.column(i), row).unwrap_or_else(|| "null".into());
-    let names: Vec<String> = ordinals.iter().map(name).collect();
-    let values: Vec<String> = ordinals.iter().map(value).collect();
-    format!("Key ({})=({})", names.join(", "), values.join(", "))
+    let values: Vec<ArrayRef> = ordinals.iter().map(|&i| rows.column(i).clone()).collect();
+    format!("Key {}", named_values(entry, ordinals, &values, row))
 }
