@@ -544,7 +544,8 @@ fn a_table_of_a_query_has_its_place_behind_all_others() {
 
 #[test]
 fn who_has_read_a_table_that_was_emptied_comes_before_that() {
-    let emptied = |begin, statement, last| {
+    let emptied = |begin: &str, statement, last| {
+        println!("{begin}: {statement}");
         let mut world = World::new("emptied");
         world.play(&[
             (
