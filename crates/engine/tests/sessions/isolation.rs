@@ -545,17 +545,16 @@ fn a_table_of_a_query_has_its_place_behind_all_others() {
 #[test]
 fn who_has_read_a_table_that_was_emptied_comes_before_that() {
     let emptied = |begin: &str, statement, last| {
-        println!("{begin}: {statement}");
         let mut world = World::new("emptied");
         world.play(&[
             (
                 0,
-                "create table a as select generate_series(1, 9) as n; create index a_n on a (n)",
+                "create table a as select n, n as m from generate_series(1, 9) as g (n); create index a_n on a (n)",
                 "",
             ),
             (0, "create table b as select n from a", ""),
             (1, SERIALIZABLE, ""),
-            (1, "select count(*) from a where n > 3", "6"),
+            (1, "select count(m) from a where n > 3", "6"),
             (1, "update t set v = 21 where id = 2", ""),
             (2, begin, ""),
             (2, "select v from t where id = 2", "20"),
