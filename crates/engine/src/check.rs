@@ -1,21 +1,24 @@
 //! Checks a database as a whole: its file, that each index agrees with its table, and that keys are what their
-//! constraints demand.
-
-mod keys;
+//! constraints demand: that no two rows have a unique one, and that rows which refer to others find them. Of a
+//! table that is clustered by its primary key nothing is to be looked at, for its tree has no key twice.
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::sync::Cancel;
 use runtime::{IoCounters, RingChoice, Runtime};
+use sql::catalog::TableId;
+use sql::constraints::ForeignKey;
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{IndexEntry, TableEntry, row_ids};
+use crate::catalog::{IndexEntry, Snapshot, TableEntry, row_ids};
 use crate::columns;
 use crate::database::{Database, Job};
+use crate::dml::{RepeatedKeys, named_values, without_parent};
 use crate::load::key_arrays;
 use crate::locks::LockWait;
 use crate::options::Options;
@@ -46,6 +49,29 @@ pub struct CheckReport {
     pub row_count: u64,
     /// What is damaged, and where; empty for a file that is as it should be.
     pub problems: Vec<String>,
+}
+
+/// Rows that break a constraint.
+#[derive(Default)]
+struct Broken {
+    count: u64,
+    /// Columns and values of the first one.
+    first: Option<String>,
+}
+
+impl Broken {
+    fn note(&mut self, count: usize, first: impl FnOnce() -> String) {
+        self.count += count as u64;
+        if count > 0 {
+            self.first.get_or_insert_with(first);
+        }
+    }
+
+    /// Their number, what they do, and the first of them.
+    fn told(&self, rows: u64, what: &str) -> Option<String> {
+        let first = self.first.as_ref()?;
+        Some(format!("{} of {rows} rows {what}, the first with {first}", self.count))
+    }
 }
 
 impl fmt::Display for CheckReport {
@@ -176,7 +202,7 @@ impl Database {
             report.problems.extend(problem.map(|what| format!("index \"{}\": {what}", index.name)));
         }
         for key in refers {
-            let problem = keys::astray(&newest, entry, key, &job, cancel).await?;
+            let problem = astray(&newest, entry, key, &job, cancel).await?;
             let name =
                 |what| format!("foreign key \"{}\" of table \"{}\": {what}", key.name, def.name);
             report.problems.extend(problem.map(name));
@@ -193,7 +219,7 @@ impl Database {
     ) -> SqlResult<Option<String>> {
         let problem = self.compare_index(entry, &entry.indexes[position], job, cancel).await?;
         match entry.def.indexes[position].unique && problem.is_none() {
-            true => keys::repeated(entry, position, job, cancel).await,
+            true => repeated(entry, position, job, cancel).await,
             false => Ok(problem),
         }
     }
@@ -253,4 +279,52 @@ async fn compare(tree: &Tree, keys: &[Vec<u8>], values: &[Vec<u8>]) -> SqlResult
     let compared = tree.get_batch(keys, Depth::Many, &io, &mut visit).await;
     compared.map_err(fault::storage)?;
     Ok((keys.len() - found, changed))
+}
+
+/// Counts rows whose unique key another row has, too. The index agrees with its table.
+///
+/// # Errors
+/// 57014; those of storage.
+async fn repeated(
+    entry: &TableEntry,
+    position: usize,
+    job: &Job,
+    cancel: &Cancel,
+) -> SqlResult<Option<String>> {
+    let (columns, rows) = (&entry.def.indexes[position].columns, entry.row_count());
+    let (mut keys, mut broken) = (RepeatedKeys::new(entry, position, cancel), Broken::default());
+    while let Some(found) = keys.next().await? {
+        job.done.fetch_add(keys.walked(), Relaxed);
+        broken.note(found.num_rows(), || named_values(entry, columns, found.columns(), 0));
+    }
+    Ok(broken.told(rows, "have the key of another one"))
+}
+
+/// Counts rows that refer to a row which is not there.
+///
+/// # Errors
+/// 57014; those of storage.
+async fn astray(
+    snapshot: &Snapshot,
+    entry: &TableEntry,
+    key: &ForeignKey,
+    job: &Job,
+    cancel: &Cancel,
+) -> SqlResult<Option<String>> {
+    let parent = snapshot.table_by_id(TableId(key.table));
+    let parent: &Arc<_> =
+        parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
+    // Of a row only these columns are read.
+    let ordinals = &key.columns;
+    let read = ForeignKey { columns: (0..ordinals.len()).collect(), ..key.clone() };
+    let (mut table, mut broken) = (TableRows::new(snapshot, entry, ordinals)?, Broken::default());
+    while let Some(rows) = table.next().await? {
+        give_way(cancel).await?;
+        let missing = without_parent(&read, parent, &rows).await?;
+        let first = || named_values(entry, ordinals, rows.columns(), missing[0]);
+        broken.note(missing.len(), first);
+        job.done.fetch_add(rows.num_rows() as u64, Relaxed);
+    }
+    let what = format!("refer to no row of table \"{}\"", parent.def.name);
+    Ok(broken.told(entry.row_count(), &what))
 }

@@ -15,7 +15,6 @@ mod in_parts;
 mod incoming;
 mod insert;
 mod references;
-mod repeated;
 mod rows;
 mod streamed;
 mod truncate;
@@ -33,8 +32,9 @@ pub(crate) use deferred::check_doubts;
 pub(crate) use delete::delete;
 pub(crate) use incoming::{Incoming, RowSource, take_all};
 pub(crate) use insert::{insert, insert_batches};
-pub(crate) use references::{Reference, check_all, referring, without_parent};
-pub(crate) use repeated::{RepeatedKeys, named_values};
+pub(crate) use references::{
+    Reference, RepeatedKeys, check_all, named_values, referring, without_parent,
+};
 pub(crate) use rows::{batch as batch_of, concatenated};
 pub(crate) use truncate::truncate;
 pub(crate) use update::update;

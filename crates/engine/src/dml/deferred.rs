@@ -19,8 +19,7 @@ use types::{SqlError, SqlResult};
 
 use super::change::Change;
 use super::foreign::{KEYS_PER_QUERY, Key, missing_in_doubt, still_referenced};
-use super::references::{Reference, missing_parent, without_parent};
-use super::repeated::{RepeatedKeys, named_values};
+use super::references::{Reference, RepeatedKeys, missing_parent, named_values, without_parent};
 use super::rows::Rows;
 use crate::catalog::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
