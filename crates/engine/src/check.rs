@@ -51,29 +51,6 @@ pub struct CheckReport {
     pub problems: Vec<String>,
 }
 
-/// Rows that break a constraint.
-#[derive(Default)]
-struct Broken {
-    count: u64,
-    /// Columns and values of the first one.
-    first: Option<String>,
-}
-
-impl Broken {
-    fn note(&mut self, count: usize, first: impl FnOnce() -> String) {
-        self.count += count as u64;
-        if count > 0 {
-            self.first.get_or_insert_with(first);
-        }
-    }
-
-    /// Their number, what they do, and the first of them.
-    fn told(&self, rows: u64, what: &str) -> Option<String> {
-        let first = self.first.as_ref()?;
-        Some(format!("{} of {rows} rows {what}, the first with {first}", self.count))
-    }
-}
-
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CheckReport { page_count, free_pages, overflow_pages, .. } = self;
@@ -266,6 +243,29 @@ impl Database {
         }
         let what = "have an entry with other included values";
         Ok((changed > 0).then(|| format!("{changed} of {rows} rows {what}")))
+    }
+}
+
+/// Rows that break a constraint.
+#[derive(Default)]
+struct Broken {
+    count: u64,
+    /// Columns and values of the first one.
+    first: Option<String>,
+}
+
+impl Broken {
+    fn note(&mut self, count: usize, first: impl FnOnce() -> String) {
+        self.count += count as u64;
+        if count > 0 {
+            self.first.get_or_insert_with(first);
+        }
+    }
+
+    /// Their number, what they do, and the first of them.
+    fn told(&self, rows: u64, what: &str) -> Option<String> {
+        let first = self.first.as_ref()?;
+        Some(format!("{} of {rows} rows {what}, the first with {first}", self.count))
     }
 }
 

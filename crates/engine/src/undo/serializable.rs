@@ -149,7 +149,7 @@ impl ReadView {
 
     /// The first version that a transaction with this view has to come before, if that is one which it does not
     /// see; `of` says it of those that have replaced what it read, and `lost` up to which version records are no
-    /// more, or others than those of entries count.
+    /// more, or a tree was replaced as a whole.
     fn first_successor(
         &self,
         state: &State,
