@@ -1,22 +1,29 @@
-//! Checks a database as a whole: its file, and that each index agrees with its table.
+//! Checks a database as a whole: its file, that each index agrees with its table, and that keys are what their
+//! constraints demand: that no two rows have a unique one, and that rows which refer to others find them. Of a
+//! table that is clustered by its primary key nothing is to be looked at, for its tree has no key twice.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use runtime::sync::Cancel;
 use runtime::{IoCounters, RingChoice, Runtime};
+use sql::catalog::TableId;
+use sql::constraints::ForeignKey;
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{IndexEntry, TableEntry, row_ids};
+use crate::catalog::{IndexEntry, Snapshot, TableEntry, row_ids};
 use crate::columns;
 use crate::database::{Database, Job};
+use crate::dml::{RepeatedKeys, named_values, without_parent};
 use crate::load::key_arrays;
 use crate::locks::LockWait;
 use crate::options::Options;
 use crate::reader::TableRows;
+use crate::waiting::give_way;
 use crate::{door, fault};
 
 /// The column of `CHECK DATABASE`.
@@ -84,9 +91,9 @@ pub fn probe_damage(path: &Path, options: &Options) -> SqlResult<Option<String>>
 }
 
 impl Database {
-    /// Reads the whole file and checks it: pages, trees, free space, and each index against its
-    /// table. Statements that write wait meanwhile. Progress is in [`Database::job`]. From an ordinary
-    /// thread.
+    /// Reads the whole file and checks it: pages, trees, free space, each index against its table, that no two
+    /// rows have one unique key, and that rows find those to which they refer. Statements that write wait
+    /// meanwhile. Progress is in [`Database::job`]. From an ordinary thread.
     ///
     /// # Errors
     /// What keeps the check from being made; damage is in the report.
@@ -94,18 +101,21 @@ impl Database {
         door::wait(&self.handle(), || {
             Box::pin(async {
                 let _right = self.writer(&LockWait::default()).await?;
-                self.checked().await
+                self.checked(&Cancel::default()).await
             })
         })
     }
 
     /// The same in a task, for who has the right to write.
-    pub(crate) async fn checked(&self) -> SqlResult<CheckReport> {
+    ///
+    /// # Errors
+    /// As [`Database::check`]; 57014.
+    pub(crate) async fn checked(&self, cancel: &Cancel) -> SqlResult<CheckReport> {
         let mut report = self.check_file().await?;
         // The rows of a damaged tree cannot be compared.
         if report.problems.is_empty() {
             for entry in self.newest().tables.values() {
-                self.check_table(entry, &mut report).await?;
+                self.check_table(entry, &mut report, cancel).await?;
             }
         }
         Ok(report)
@@ -142,34 +152,64 @@ impl Database {
         "catalog".to_owned()
     }
 
-    async fn check_table(&self, entry: &TableEntry, report: &mut CheckReport) -> SqlResult<()> {
-        let row_count = entry.row_count();
+    async fn check_table(
+        &self,
+        entry: &TableEntry,
+        report: &mut CheckReport,
+        cancel: &Cancel,
+    ) -> SqlResult<()> {
+        let (def, row_count, newest) = (&entry.def, entry.row_count(), self.newest());
         report.table_count += 1;
         report.row_count += row_count;
-        let total = row_count * entry.indexes.len() as u64;
-        let job = self.start_job(&format!("checking {}", entry.def.name), total);
+        let unique_count = def.indexes.iter().filter(|index| index.unique).count();
+        let refers = &def.constraints.foreign_keys;
+        let walks = def.indexes.len() + unique_count + refers.len();
+        let job = self.start_job(&format!("checking {}", def.name), row_count * walks as u64);
+        report.index_count += def.indexes.len() as u64;
         if let Some(columns) = &entry.columns {
-            let (newest, count) = (self.newest(), entry.def.schema.columns.len());
-            let problem = columns::damage(&newest, columns, count).await?;
-            let named = problem.map(|what| format!("table \"{}\": {what}", entry.def.name));
-            report.problems.extend(named);
+            let problem = columns::damage(&newest, columns, def.schema.columns.len()).await?;
+            if let Some(what) = problem {
+                // Rows of a damaged chunk cannot be compared either.
+                report.problems.push(format!("table \"{}\": {what}", def.name));
+                return Ok(());
+            }
         }
-        for (index, stored) in entry.def.indexes.iter().zip(&entry.indexes) {
-            report.index_count += 1;
-            let problem = self.check_index(entry, stored, &job).await?;
+        for (position, index) in def.indexes.iter().enumerate() {
+            let problem = self.check_index(entry, position, (&job, cancel)).await?;
             report.problems.extend(problem.map(|what| format!("index \"{}\": {what}", index.name)));
         }
+        for key in refers {
+            let problem = astray(&newest, entry, key, &job, cancel).await?;
+            let name =
+                |what| format!("foreign key \"{}\" of table \"{}\": {what}", key.name, def.name);
+            report.problems.extend(problem.map(name));
+        }
         Ok(())
+    }
+
+    /// What is wrong with an index; whether keys are unique only where it agrees with its table.
+    async fn check_index(
+        &self,
+        entry: &TableEntry,
+        position: usize,
+        (job, cancel): (&Job, &Cancel),
+    ) -> SqlResult<Option<String>> {
+        let problem = self.compare_index(entry, &entry.indexes[position], job, cancel).await?;
+        match entry.def.indexes[position].unique && problem.is_none() {
+            true => repeated(entry, position, job, cancel).await,
+            false => Ok(problem),
+        }
     }
 
     /// Looks every row of the table up in the index. With as many entries as rows, each found with the
     /// included values, both say the same: an entry ends with the primary key of its row, so no two
     /// rows share one.
-    async fn check_index(
+    async fn compare_index(
         &self,
         entry: &TableEntry,
         stored: &IndexEntry,
-        job: &Arc<Job>,
+        job: &Job,
+        cancel: &Cancel,
     ) -> SqlResult<Option<String>> {
         let (rows, entries) = (entry.row_count(), stored.tree.stats().entries);
         if rows != entries {
@@ -181,6 +221,7 @@ impl Database {
         let (mut missing, mut changed) = (0, 0);
         let mut table = TableRows::new(&self.newest(), entry, &ordinals)?;
         while let Some(batch) = table.next().await? {
+            give_way(cancel).await?;
             let ids = match batch.columns().get(column_count) {
                 Some(ids) => ids.clone(),
                 None => row_ids(0, batch.num_rows()),
@@ -205,6 +246,29 @@ impl Database {
     }
 }
 
+/// Rows that break a constraint.
+#[derive(Default)]
+struct Broken {
+    count: u64,
+    /// Columns and values of the first one.
+    first: Option<String>,
+}
+
+impl Broken {
+    fn note(&mut self, count: usize, first: impl FnOnce() -> String) {
+        self.count += count as u64;
+        if count > 0 {
+            self.first.get_or_insert_with(first);
+        }
+    }
+
+    /// Their number, what they do, and the first of them.
+    fn told(&self, rows: u64, what: &str) -> Option<String> {
+        let first = self.first.as_ref()?;
+        Some(format!("{} of {rows} rows {what}, the first with {first}", self.count))
+    }
+}
+
 /// How many of the keys the tree does not hold, and how many it holds with another value.
 async fn compare(tree: &Tree, keys: &[Vec<u8>], values: &[Vec<u8>]) -> SqlResult<(usize, usize)> {
     let (mut found, mut changed, io) = (0, 0, IoCounters::default());
@@ -215,4 +279,52 @@ async fn compare(tree: &Tree, keys: &[Vec<u8>], values: &[Vec<u8>]) -> SqlResult
     let compared = tree.get_batch(keys, Depth::Many, &io, &mut visit).await;
     compared.map_err(fault::storage)?;
     Ok((keys.len() - found, changed))
+}
+
+/// Counts rows whose unique key another row has, too. The index agrees with its table.
+///
+/// # Errors
+/// 57014; those of storage.
+async fn repeated(
+    entry: &TableEntry,
+    position: usize,
+    job: &Job,
+    cancel: &Cancel,
+) -> SqlResult<Option<String>> {
+    let (columns, rows) = (&entry.def.indexes[position].columns, entry.row_count());
+    let (mut keys, mut broken) = (RepeatedKeys::new(entry, position, cancel), Broken::default());
+    while let Some(found) = keys.next().await? {
+        job.done.fetch_add(keys.walked(), Relaxed);
+        broken.note(found.num_rows(), || named_values(entry, columns, found.columns(), 0));
+    }
+    Ok(broken.told(rows, "have the key of another one"))
+}
+
+/// Counts rows that refer to a row which is not there.
+///
+/// # Errors
+/// 57014; those of storage.
+async fn astray(
+    snapshot: &Snapshot,
+    entry: &TableEntry,
+    key: &ForeignKey,
+    job: &Job,
+    cancel: &Cancel,
+) -> SqlResult<Option<String>> {
+    let parent = snapshot.table_by_id(TableId(key.table));
+    let parent: &Arc<_> =
+        parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
+    // Of a row only these columns are read.
+    let ordinals = &key.columns;
+    let read = ForeignKey { columns: (0..ordinals.len()).collect(), ..key.clone() };
+    let (mut table, mut broken) = (TableRows::new(snapshot, entry, ordinals)?, Broken::default());
+    while let Some(rows) = table.next().await? {
+        give_way(cancel).await?;
+        let missing = without_parent(&read, parent, &rows).await?;
+        let first = || named_values(entry, ordinals, rows.columns(), missing[0]);
+        broken.note(missing.len(), first);
+        job.done.fetch_add(rows.num_rows() as u64, Relaxed);
+    }
+    let what = format!("refer to no row of table \"{}\"", parent.def.name);
+    Ok(broken.told(entry.row_count(), &what))
 }

@@ -3,6 +3,7 @@
 //! Who changes rows beside others changes no definitions. Who changes these does so on a copy, which goes on
 //! top of the newest version.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use crate::database::Database;
 use crate::fault;
 use crate::load::drop_trees;
 use crate::locks::{LockWait, WriteRight};
-use crate::versions::Versions;
+use crate::noted::Notes;
+use crate::undo::ReadView;
+use crate::versions::{Ending, Versions};
 
 /// Work on store and catalog.
 pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;
@@ -46,17 +49,21 @@ impl Database {
     /// Makes a change. In a block it stays within the block until that ends; otherwise it becomes durable
     /// and visible soon: [`Database::settle`] waits for that.
     ///
+    /// Outside of a block `reads` is what it has seen, if it is a transaction that is serializable and has read.
+    ///
     /// It is made in a task of its own, which has a part in the right to write: once begun it goes to its
     /// end, also when nobody waits for it any more.
     ///
     /// # Errors
-    /// Those of `change` and of storage; the catalog stays as it was then.
+    /// Those of `change` and of storage, 40001 when others have changed what it has read; the catalog stays as it
+    /// was then.
     ///
     /// # Panics
     /// Without the right to change definitions, outside of a block.
     pub(crate) async fn change(
         &self,
         right: Option<&WriteRight>,
+        reads: Option<ReadView>,
         change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
     ) -> SqlResult<()> {
         // What was given up in the middle of a change has trees that fit no catalog.
@@ -66,7 +73,7 @@ impl Database {
             Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
             None => {
                 let right = right.expect("who changes has the right to write");
-                let committing = self.committing(right, None);
+                let committing = Committing { reads, ..self.committing(right, None) };
                 runtime::spawn(async move { committing.run(change).await.map(drop) }).await
             }
         };
@@ -86,7 +93,8 @@ impl Database {
     fn committing(&self, right: &WriteRight, block: Option<Arc<Block>>) -> Committing {
         assert!(right.may_define(), "definitions are changed by one at a time");
         let (store, versions) = (self.store().clone(), self.versions().clone());
-        Committing { store, versions, session: self.session_id(), block, right: right.clone() }
+        let (session, right) = (self.session_id(), right.clone());
+        Committing { store, versions, session, block, reads: None, right }
     }
 
     fn unless_aborted<T>(&self, done: Result<SqlResult<T>, runtime::Aborted>) -> SqlResult<T> {
@@ -112,10 +120,15 @@ async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> S
     Ok(())
 }
 
-/// Drops the trees that a failed change has made; an error leaves pages that the next start takes back.
+/// Drops the trees that a failed change has made.
 async fn drop_new(store: &Store, after: &Snapshot, first_new: TreeId) {
-    let new: Vec<TreeId> = after.trees_since(first_new).into_iter().collect();
-    drop_trees(store, &new).await.ok();
+    drop_all(store, after.trees_since(first_new)).await;
+}
+
+/// Drops trees that nobody knows; an error leaves pages that the next start takes back.
+async fn drop_all(store: &Store, trees: BTreeSet<TreeId>) {
+    let trees: Vec<TreeId> = trees.into_iter().collect();
+    drop_trees(store, &trees).await.ok();
 }
 
 /// A change of definitions that becomes durable and visible to all.
@@ -125,6 +138,8 @@ struct Committing {
     session: Option<u64>,
     /// That ends with it.
     block: Option<Arc<Block>>,
+    /// What it has seen that has no block, if it is serializable.
+    reads: Option<ReadView>,
     /// Others write when the change is visible, not before.
     right: WriteRight,
 }
@@ -155,7 +170,7 @@ impl Committing {
         mut snapshot: Snapshot,
         first_new: TreeId,
     ) -> SqlResult<u64> {
-        let Committing { store, versions, session, block, right } = self;
+        let Committing { store, versions, session, block, reads, right } = self;
         let gone = versions.ended();
         let seen_before = before.clone().for_session(*session);
         let has_relations_of_before = snapshot.has_relations_of(&seen_before) && gone.is_empty();
@@ -173,10 +188,23 @@ impl Committing {
                 return Err(error);
             }
         };
-        let seen = block.as_ref().map(|block| block.snapshot().read_view.clone());
-        let ending = block.as_ref().zip(seen.as_ref()).map(|(block, view)| block.ending(view));
+        let new = snapshot.trees_since(first_new);
         let defined = (before.as_ref(), snapshot);
-        let version = versions.define(defined, ending.as_ref(), record_bytes, right.clone())?;
+        let seen = block.as_ref().map(|block| block.snapshot().read_view.clone());
+        let alone = reads.as_ref().map(|view| (view.new_stamp(), Arc::<Notes>::default(), view));
+        let of_alone = alone.as_ref().map(|(stamp, notes, view)| Ending {
+            stamp,
+            notes,
+            view,
+            saw_newest: true,
+        });
+        let of_block = block.as_ref().zip(seen.as_ref()).map(|(block, view)| block.ending(view));
+        let ending = of_block.or(of_alone);
+        let made = versions.define(defined, ending.as_ref(), record_bytes, right.clone());
+        if made.is_err() {
+            drop_all(store, new).await;
+        }
+        let version = made?;
         versions.forget_ended(&gone);
         Ok(version)
     }

@@ -32,7 +32,9 @@ pub(crate) use deferred::check_doubts;
 pub(crate) use delete::delete;
 pub(crate) use incoming::{Incoming, RowSource, take_all};
 pub(crate) use insert::{insert, insert_batches};
-pub(crate) use references::{Reference, check_all, referring};
+pub(crate) use references::{
+    Reference, RepeatedKeys, check_all, named_values, referring, without_parent,
+};
 pub(crate) use rows::{batch as batch_of, concatenated};
 pub(crate) use truncate::truncate;
 pub(crate) use update::update;

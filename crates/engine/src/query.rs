@@ -11,7 +11,8 @@ use exec::{
 };
 use runtime::sync::{Cancel, Permits};
 use runtime::{Account, AccountSnapshot};
-use sql::plan::{Access, LookupJoin, Plan, Scan};
+use sql::catalog::TableDef;
+use sql::plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
@@ -226,6 +227,16 @@ impl Run {
         self.catalog.clone()
     }
 
+    /// Notes its tables as read as a whole, if its transaction wants to know: it may read them when that has ended.
+    pub(crate) fn note_tables(&self) {
+        let snapshot = self.catalog.snapshot();
+        let tables = tables_of(&self.plan.root).into_iter();
+        let entries = tables.filter_map(|table| snapshot.table_by_id(table.id));
+        for tree in entries.flat_map(|entry| entry.trees()) {
+            snapshot.read_view.note_read(tree, b"", None);
+        }
+    }
+
     /// Waits until there is memory for its operators, or until it is cancelled.
     async fn admitted(&mut self) -> SqlResult<()> {
         let admission = self.governor.admit(&self.plan, self.work_mem);
@@ -271,6 +282,17 @@ impl Run {
         let (progress, account) = (self.progress.snapshot(), account.snapshot());
         Ok(QueryFigures { elapsed, planning: self.planning, progress, account })
     }
+}
+
+/// The tables that a plan reads below a node.
+fn tables_of(node: &Node) -> Vec<&TableDef> {
+    let mut tables: Vec<_> = node.children().into_iter().flat_map(tables_of).collect();
+    match &node.operator {
+        Operator::Scan(scan) => tables.push(&scan.table),
+        Operator::LookupJoin(join) => tables.push(&join.table),
+        _ => {}
+    }
+    tables
 }
 
 /// Runs `plan`; `planning` is reported back with the figures.

@@ -41,6 +41,7 @@ use crate::catalog::Snapshot;
 use crate::columns::check_writable;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
+use crate::isolation::Isolation;
 use crate::lent::LentTables;
 use crate::lifted::Lifted;
 use crate::locks::LockWait;
@@ -338,7 +339,12 @@ impl Session {
             }
             _ => None,
         };
-        let writing = self.writing_definitions(&statement).await?;
+        let notes_reads =
+            is_filled(&statement) && self.is_idle() && self.isolation() == Isolation::Serializable;
+        let mut writing = self.writing_definitions(&statement).await?;
+        if notes_reads {
+            writing.note_reads();
+        }
         let skipped = crate::notice::skipped(writing.snapshot(), &statement);
         let written = Box::pin(write::write(&writing, statement)).await;
         let settled = writing.settle(written).await;
@@ -528,6 +534,11 @@ fn selected(plan: &Plan, (batches, figures): (Vec<RecordBatch>, QueryFigures)) -
     let mut result = ResultSet { schema, batches, tag: String::new(), figures };
     result.tag = format!("SELECT {}", result.row_count());
     result
+}
+
+/// Whether a statement makes a table of what a query finds.
+fn is_filled(statement: &Statement) -> bool {
+    matches!(statement, Statement::CreateTable(create) if create.query.is_some())
 }
 
 fn tag(text: &str) -> StatementResult {

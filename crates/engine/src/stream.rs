@@ -258,13 +258,26 @@ impl Session {
     /// # Errors
     /// What planning says; 25P02 in a failed block.
     pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
-        let started = self.start_here(query).await;
+        self.start_for(query, false).await
+    }
+
+    /// The same of rows that are taken when the transaction has ended, too: what it may read is noted, where that
+    /// is serializable, before it is validated.
+    ///
+    /// # Errors
+    /// As [`Session::start`].
+    pub async fn start_held(&mut self, query: &Query) -> SqlResult<RowStream> {
+        self.start_for(query, true).await
+    }
+
+    async fn start_for(&mut self, query: &Query, is_held: bool) -> SqlResult<RowStream> {
+        let started = self.start_here(query, is_held).await;
         // What is still to come is seen as it was when it began.
         let alone = self.looked_alone();
         started.map(|rows| rows.alone(alone))
     }
 
-    async fn start_here(&mut self, query: &Query) -> SqlResult<RowStream> {
+    async fn start_here(&mut self, query: &Query, is_held: bool) -> SqlResult<RowStream> {
         self.check_not_failed()?;
         let cancel = self.begin();
         let timeout = StatementTimeout::start(&self.settings, &cancel);
@@ -283,6 +296,9 @@ impl Session {
         match self.plan(query, &cancel).await {
             Ok((catalog, plan, planning)) => {
                 let run = self.planned_run(catalog, &plan, planning, &cancel);
+                if is_held && !self.is_idle() {
+                    run.note_tables();
+                }
                 Ok(RowStream::start(run, self.activity().clone(), (cancel, timeout)))
             }
             Err(error) => {

@@ -9,7 +9,8 @@
 //! transaction whole or not at all, and only when it has been committed. One that is undone gets a version
 //! as well, behind what it has put back: then the trees hold what its records say.
 //!
-//! Who writes trees anew records nothing: its readers have the old trees.
+//! Who writes trees anew records nothing but that: its readers have the old trees. Those of them that are
+//! serializable come before it.
 
 mod reads;
 mod records;
@@ -147,6 +148,13 @@ impl ReadView {
     ) {
         let own = self.0.own.as_ref().expect("who records is a transaction");
         self.0.log.record(&own.stamp, own.step + 1, tree, entries);
+    }
+
+    /// Other trees take the place of these with this version, which is the newest one, or their tables have gone.
+    pub(crate) fn note_replaced(&self, trees: &[TreeId]) {
+        if !trees.is_empty() {
+            self.0.log.replace(trees, self.0.version);
+        }
     }
 
     /// The transaction was undone, and has ended with this version, which is the newest one.

@@ -229,6 +229,13 @@ impl<'a> Writing<'a> {
         }
     }
 
+    /// Notes from now on what it reads: outside of a block it is a transaction, which is serializable.
+    pub(crate) fn note_reads(&mut self) {
+        let snapshot = self.snapshot();
+        let noting = snapshot.with_view(snapshot.read_view.pinned(true));
+        self.catalog = self.session.catalog_over(noting);
+    }
+
     /// The catalog before the statement.
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         self.catalog.snapshot()
@@ -242,13 +249,15 @@ impl<'a> Writing<'a> {
     /// Makes a change, which is durable and visible when the statement has settled.
     ///
     /// # Errors
-    /// Those of `change` and of storage; the catalog stays as it was then.
+    /// As [`Database::change`].
     pub(crate) async fn change(
         &self,
         change: impl for<'s> FnOnce(&'s Store, &'s mut Snapshot) -> StoreFuture<'s> + 'static,
     ) -> SqlResult<()> {
         self.note_numbers();
-        self.db.change(self.right.as_ref(), change).await
+        let view = &self.snapshot().read_view;
+        let reads = (self.db.block().is_none() && view.notes_reads()).then(|| view.clone());
+        self.db.change(self.right.as_ref(), reads, change).await
     }
 
     /// The numbers that sequences gave the statement become durable with its change. To be called before

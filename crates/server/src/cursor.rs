@@ -4,8 +4,8 @@
 use std::io;
 
 use engine::{
-    CursorInfo, CursorStatement, DeclareCursor, Executed, Fetch, SqlError, SqlResult, SqlState,
-    Statement, TransactionStatus, Which, no_block, no_cursor,
+    CursorInfo, CursorStatement, DeclareCursor, Executed, Fetch, Session, SqlError, SqlResult,
+    SqlState, Statement, TransactionStatus, Which, no_block, no_cursor,
 };
 
 use crate::connection::{Answer, Connection};
@@ -67,7 +67,11 @@ impl Connection {
             let message = format!("cursor \"{name}\" already exists");
             return Ok(Err(SqlError::new(SqlState("42P03"), message)));
         }
-        let mut rows = match self.planned(async |session| session.start(&query).await).await? {
+        let start = async |session: &mut Session| match hold {
+            true => session.start_held(&query).await,
+            false => session.start(&query).await,
+        };
+        let mut rows = match self.planned(start).await? {
             Ok(stream) => Rows::new(stream),
             Err(error) => return Ok(Err(error)),
         };

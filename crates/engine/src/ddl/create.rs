@@ -83,7 +83,12 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
         }
         Ok(None) => publish(writing, create, entry, vec![], ids.0).await.map(|()| 0),
         Ok(Some((filled, count))) => {
-            publish(writing, create, filled, placeholders, ids.0).await.map(|()| count)
+            let trees: Vec<TreeId> = filled.trees().chain(placeholders.iter().copied()).collect();
+            let published = publish(writing, create, filled, placeholders, ids.0).await;
+            if published.is_err() {
+                drop_trees(writing.db.store(), &trees).await.ok();
+            }
+            published.map(|()| count)
         }
     }
 }

@@ -9,29 +9,22 @@
 //! already it is noted, and the rows are counted when it is checked.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use runtime::IoCounters;
 use sql::catalog::{IndexDef, TableId};
 use sql::constraints::ForeignKey;
 use sql::dml::{TargetCatalog, rows_with_keys};
-use storage::Direction;
-use types::row::BatchBuilder;
-use types::text::format_value;
 use types::{SqlError, SqlResult};
 
 use super::change::Change;
 use super::foreign::{KEYS_PER_QUERY, Key, missing_in_doubt, still_referenced};
-use super::references::{Reference, missing_parent, without_parent};
+use super::references::{Reference, RepeatedKeys, missing_parent, named_values, without_parent};
 use super::rows::Rows;
 use crate::catalog::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
-use crate::fault;
-use crate::load::{duplicate_key, same_key};
+use crate::load::duplicate_key;
 use crate::locks::LockMode;
-use crate::waiting::give_way;
 use crate::writing::Writing;
 
 /// Checks values that were in doubt when statements ended, unless their rows or their constraint have gone.
@@ -216,35 +209,19 @@ async fn check_all(
     entry: &Arc<TableEntry>,
     position: usize,
 ) -> SqlResult<()> {
-    let (index, stored) = (&entry.def.indexes[position], &entry.indexes[position]);
-    let (columns, io) = (&stored.layout.key, IoCounters::default());
-    let unique = &columns[..index.columns.len()];
-    let (mut last, mut key) = (vec![], vec![]);
-    let mut leaves = stored.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-    while let Some(leaf) = leaves.next(&io).await.map_err(fault::storage)? {
-        for at in 0..leaf.len() {
-            key.clear();
-            let value = leaf.entry(at, &mut key);
-            if same_key(unique, columns, &last, &key) {
-                let mut rows = BatchBuilder::new(stored.layout.clone(), &index.columns, 1);
-                rows.push(&key, value);
-                return Err(repeated(entry, index, rows.finish().columns(), 0));
-            }
-            std::mem::swap(&mut last, &mut key);
+    let mut keys = RepeatedKeys::new(entry, position, &writing.cancel);
+    while let Some(found) = keys.next().await? {
+        if found.num_rows() > 0 {
+            return Err(repeated(entry, &entry.def.indexes[position], found.columns(), 0));
         }
-        give_way(&writing.cancel).await?;
     }
     Ok(())
 }
 
 /// 23505 for the values of a key.
 fn repeated(entry: &TableEntry, index: &IndexDef, key: &[ArrayRef], row: usize) -> SqlError {
-    let names = index.columns.iter().map(|&column| entry.def.schema.columns[column].name.as_str());
-    let names: Vec<&str> = names.collect();
-    let value = |column: &ArrayRef| format_value(column, row).unwrap_or_else(|| "null".into());
-    let values: Vec<String> = key.iter().map(value).collect();
-    let (names, values) = (names.join(", "), values.join(", "));
+    let key = named_values(entry, &index.columns, key, row);
     duplicate_key(&index.name)
-        .with_detail(format!("Key ({names})=({values}) already exists."))
+        .with_detail(format!("Key {key} already exists."))
         .of_table(&entry.def.name)
 }

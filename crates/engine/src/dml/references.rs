@@ -1,27 +1,31 @@
-//! Looking rows up by unique keys, and which tables refer to which.
+//! Looking rows up by unique keys, keys that several rows have, and which tables refer to which.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use exec::{Access, Skips};
 use runtime::IoCounters;
-use sql::catalog::TableId;
+use runtime::sync::Cancel;
+use sql::catalog::{IndexDef, TableId};
 use sql::constraints::ForeignKey;
 use sql::dml::assign;
-use storage::{Depth, Tree};
+use storage::{Cursor, Depth, Direction, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::{BatchBuilder, index_key_columns, primary_key_columns, row_id_of};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::rows::Rows;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::{IndexEntry, Snapshot, TableEntry};
 use crate::columns::ChunkFetch;
 use crate::fault;
+use crate::load::same_key;
 use crate::locks::{LockKey, LockMode};
 use crate::system::SystemCatalog;
 use crate::undo::{ReadView, Seen};
 use crate::visible::end_of;
+use crate::waiting::give_way;
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
 pub(crate) fn referring(
@@ -163,6 +167,62 @@ impl Reference {
     }
 }
 
+/// A walk over all entries of a unique index, for keys that several rows have: entries end with the key of their row
+/// (`docs/format/row.md`), so they stand behind each other.
+pub(crate) struct RepeatedKeys<'a> {
+    index: &'a IndexDef,
+    stored: &'a IndexEntry,
+    leaves: Cursor,
+    /// The key of the last entry.
+    last: Vec<u8>,
+    /// Entries of the last leaf.
+    walked: usize,
+    cancel: &'a Cancel,
+}
+
+impl<'a> RepeatedKeys<'a> {
+    /// That of the index at a position of the table's.
+    pub(crate) fn new(
+        entry: &'a TableEntry,
+        position: usize,
+        cancel: &'a Cancel,
+    ) -> RepeatedKeys<'a> {
+        let (index, stored) = (&*entry.def.indexes[position], &entry.indexes[position]);
+        let leaves = stored.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        RepeatedKeys { index, stored, leaves, last: vec![], walked: 0, cancel }
+    }
+
+    /// The keys in the next leaf that are those of the entry before them, without a null: a column for each
+    /// of the index's; often none. `None` at the end.
+    ///
+    /// # Errors
+    /// 57014; those of storage.
+    pub(crate) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        give_way(self.cancel).await?;
+        let leaf = self.leaves.next(&IoCounters::default()).await.map_err(fault::storage)?;
+        let Some(leaf) = leaf else { return Ok(None) };
+        self.walked = leaf.len();
+        let layout = &self.stored.layout;
+        let (columns, mut key) = (&layout.key, vec![]);
+        let unique = &columns[..self.index.columns.len()];
+        let mut found = BatchBuilder::new(layout.clone(), &self.index.columns, 0);
+        for at in 0..leaf.len() {
+            key.clear();
+            let value = leaf.entry(at, &mut key);
+            if same_key(unique, columns, &self.last, &key) {
+                found.push(&key, value);
+            }
+            std::mem::swap(&mut self.last, &mut key);
+        }
+        Ok(Some(found.finish()))
+    }
+
+    /// How many entries the last step has seen.
+    pub(crate) fn walked(&self) -> u64 {
+        self.walked as u64
+    }
+}
+
 /// The rows with these clustered keys, in the order of the keys.
 pub(crate) async fn stored_rows(
     snapshot: &Snapshot,
@@ -224,7 +284,7 @@ pub(crate) async fn check_all(
 }
 
 /// The rows whose foreign key finds no row of the table it refers to.
-pub(super) async fn without_parent(
+pub(crate) async fn without_parent(
     key: &ForeignKey,
     parent: &Arc<TableEntry>,
     rows: &RecordBatch,
@@ -266,9 +326,20 @@ pub(crate) fn shown_key(
     rows: &RecordBatch,
     row: usize,
 ) -> String {
-    let name = |&i: &usize| entry.def.schema.columns[i].name.clone();
-    let value = |&i: &usize| format_value(rows.column(i), row).unwrap_or_else(|| "null".into());
-    let names: Vec<String> = ordinals.iter().map(name).collect();
-    let values: Vec<String> = ordinals.iter().map(value).collect();
-    format!("Key ({})=({})", names.join(", "), values.join(", "))
+    let values: Vec<ArrayRef> = ordinals.iter().map(|&i| rows.column(i).clone()).collect();
+    format!("Key {}", named_values(entry, ordinals, &values, row))
+}
+
+/// `(a, b)=(1, 2)`: columns of a table by their ordinals, and their values in a row.
+pub(crate) fn named_values(
+    entry: &TableEntry,
+    ordinals: &[usize],
+    values: &[ArrayRef],
+    row: usize,
+) -> String {
+    let names = ordinals.iter().map(|&column| entry.def.schema.columns[column].name.as_str());
+    let names: Vec<&str> = names.collect();
+    let value = |column: &ArrayRef| format_value(column, row).unwrap_or_else(|| "null".into());
+    let values: Vec<String> = values.iter().map(value).collect();
+    format!("({})=({})", names.join(", "), values.join(", "))
 }

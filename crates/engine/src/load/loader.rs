@@ -205,7 +205,7 @@ impl Loader {
         db.versions().note_numbers_of(&old.def);
         let rebuilt = self.build(db).await?;
         let row_count = rebuilt.row_count;
-        db.change(right, move |store, snapshot| {
+        db.change(right, None, move |store, snapshot| {
             Box::pin(async move {
                 let mut def = (*old.def).clone();
                 // What was known of the columns is that of other rows.

@@ -125,7 +125,8 @@ impl Session {
     }
 
     /// Refuses to change definitions of tables that break a deferred constraint: what is noted of it is read
-    /// by the definitions that were there. What has no such rows any more does not stand in the way.
+    /// by the definitions that were there. What has no such rows any more does not stand in the way. To check a
+    /// database is refused as well, for such rows are no damage.
     ///
     /// # Errors
     /// 55006; 40P01, 55P03, 57014.
@@ -136,12 +137,17 @@ impl Session {
     ) -> SqlResult<()> {
         let snapshot = self.db.newest();
         let tables: Vec<TableId> = touched.iter().flat_map(|t| t.tables_of(&snapshot)).collect();
-        let is_all = touched.is_none() && matches!(statement, Statement::Truncate(_));
+        let checks = matches!(statement, Statement::CheckDatabase);
+        let is_all = touched.is_none() && (checks || matches!(statement, Statement::Truncate(_)));
         let checked = self.check_doubts(&|doubt| is_all || tables.contains(&doubt.table)).await;
         checked.map_err(|error| match error.state {
             SqlState::UNIQUE_VIOLATION | SqlState::FOREIGN_KEY_VIOLATION => {
-                let message =
-                    "cannot change a table that has pending checks of deferred constraints";
+                let message = match checks {
+                    true => "cannot check a database with pending checks of deferred constraints",
+                    false => {
+                        "cannot change a table that has pending checks of deferred constraints"
+                    }
+                };
                 SqlError::new(SqlState::OBJECT_IN_USE, message).with_detail(error.message)
             }
             _ => error,

@@ -84,7 +84,7 @@ async fn drop_objects(writing: &Writing<'_>, drop: &parse::Drop) -> SqlResult<&'
 
 /// One row for each thing that is damaged.
 async fn check_database(writing: &Writing<'_>) -> SqlResult<(StatementResult, Vec<Notice>)> {
-    let report = writing.db.checked().await?;
+    let report = writing.db.checked(&writing.cancel).await?;
     let is_sound = report.problems.is_empty();
     let told = is_sound.then(|| Notice::information(report.to_string()));
     let rows = report.problems.into_iter().map(|problem| vec![problem]).collect();

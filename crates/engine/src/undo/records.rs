@@ -19,8 +19,8 @@ const RECORD_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Default)]
 pub(super) struct UndoLog {
-    /// The greatest version that has records: who reads as of it or a newer one need not look. While a
-    /// transaction that has records has not ended, everybody has to.
+    /// The greatest version that has records, or with which trees were replaced: who reads as of it or a newer
+    /// one need not look. While a transaction that has records has not ended, everybody has to.
     pub(super) newest: AtomicU64,
     /// The version that those see who begin to read: newer records are needed.
     pub(super) shown: AtomicU64,
@@ -40,6 +40,8 @@ pub(super) struct State {
     bytes: usize,
     /// The greatest version with which a transaction has ended.
     pub(super) ended: u64,
+    /// The greatest version with which trees were replaced.
+    replaced: u64,
     pub(super) readers: Readers,
 }
 
@@ -53,6 +55,9 @@ pub(super) struct TreeUndo {
     pub(super) lost: u64,
     /// Who reads as of a version before this one misses records of serializable transactions.
     pub(super) lost_known: u64,
+    /// With this version another tree took its place, or its table went: who reads as of one before it comes
+    /// before that.
+    pub(super) replaced: u64,
 }
 
 /// What an entry was until a step of a transaction.
@@ -123,6 +128,18 @@ impl UndoLog {
     }
 }
 
+impl UndoLog {
+    /// Others take the place of these trees with a version.
+    pub(super) fn replace(&self, trees: &[TreeId], version: u64) {
+        let mut state = self.state();
+        for tree in trees {
+            state.trees.entry(*tree).or_default().replaced = version;
+            state.replaced = version;
+        }
+        self.newest.store(state.newest(), Ordering::Release);
+    }
+}
+
 impl State {
     pub(super) fn tree(&self, tree: TreeId) -> Option<&TreeUndo> {
         self.trees.get(&tree)
@@ -135,7 +152,10 @@ impl State {
 
     fn newest(&self) -> u64 {
         match self.in_flight.is_empty() {
-            true => self.keys.last_key_value().map_or(0, |(version, _)| *version),
+            true => {
+                let recorded = self.keys.last_key_value().map_or(0, |(version, _)| *version);
+                recorded.max(self.replaced)
+            }
             false => u64::MAX,
         }
     }
@@ -170,7 +190,8 @@ impl State {
             self.drop_oldest();
         }
         self.readers.forget_up_to(oldest);
-        self.trees.retain(|_, undo| !undo.records.is_empty() || undo.lost > oldest);
+        self.trees
+            .retain(|_, undo| !undo.records.is_empty() || undo.lost.max(undo.replaced) > oldest);
     }
 
     /// Drops the oldest records before those of `version`, though there are readers that need them. The

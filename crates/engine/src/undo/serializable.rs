@@ -16,6 +16,8 @@
 //!   having read everything; so does one that changes definitions.
 //! - Of transactions of other levels nobody knows what they have read, which does not count. Who writes is
 //!   refused where it comes before such a one: it has its place behind them all.
+//! - Who writes trees anew, or changes definitions, has its place behind all others. Who has read such a tree as it
+//!   was comes before it, hence before somebody who counts as having read everything: if it writes, it is refused.
 //! - One that only reads ends with the newest version that has committed. It may be refused as well, for it may
 //!   have seen what no order has, but not for those of other levels.
 
@@ -111,7 +113,11 @@ impl ReadView {
         let successor = match planted::is("no-validation") {
             true => version,
             false => view
-                .first_successor(&state, |stamp| stamp.first_successor(), |undo| undo.lost)
+                .first_successor(
+                    &state,
+                    |stamp| stamp.first_successor(),
+                    |undo| undo.lost.max(undo.replaced),
+                )
                 .min(version),
         };
         let precedes = successor < version;
@@ -143,7 +149,7 @@ impl ReadView {
 
     /// The first version that a transaction with this view has to come before, if that is one which it does not
     /// see; `of` says it of those that have replaced what it read, and `lost` up to which version records are no
-    /// more.
+    /// more, or a tree was replaced as a whole.
     fn first_successor(
         &self,
         state: &State,

@@ -43,6 +43,7 @@ impl Versions {
             let is_same = catalogs.newest.has_definitions_of(before);
             assert!(is_same, "definitions are changed by one at a time");
             next.read_view = catalogs.newest.read_view.next();
+            let replaced = next.abandoned.clone();
             next.abandon(&catalogs.newest.abandoned);
             if let Some(Ending { stamp, notes, view, .. }) = ending {
                 if !next.read_view.commit(stamp, view, true) {
@@ -50,6 +51,7 @@ impl Versions {
                 }
                 self.forget(notes);
             }
+            next.read_view.note_replaced(&replaced);
             let can_be_logged =
                 next.abandoned.is_empty() && !next.has_trees_besides(&catalogs.newest);
             let pending = &mut catalogs.pending;

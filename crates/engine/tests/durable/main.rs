@@ -3,5 +3,6 @@
 
 mod backup;
 mod check;
+mod check_keys;
 mod database;
 mod rings;

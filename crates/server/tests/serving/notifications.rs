@@ -115,3 +115,30 @@ fn a_held_cursor_outlives_its_transaction() {
     client.batch_execute("discard all").expect("discarded");
     client.batch_execute("fetch 1 from e").expect_err("it is closed");
 }
+
+#[test]
+fn a_held_cursor_counts_with_what_it_reads_afterwards() {
+    let served = Served::start("held-serializable", options());
+    let mut setup = served.connect("user=a").expect("connected");
+    setup
+        .batch_execute(
+            "create table a (id int primary key, v int); create table b (id int primary key, v int); \
+             insert into a values (1, 1), (2, 2); insert into b values (1, 1), (2, 2)",
+        )
+        .expect("made");
+    let begin = "begin isolation level serializable";
+    for (hold, state) in [("with hold", Some("40001")), ("", None)] {
+        let mut first = served.connect("user=a").expect("connected");
+        let mut second = served.connect("user=a").expect("connected");
+        let cursor = format!("{begin}; declare c cursor {hold} for select sum(v) from a");
+        first.batch_execute(&cursor).expect("declared");
+        first.batch_execute("update b set v = v + 1 where id = 1").expect("changed");
+        // It has read what the first one changes, and changes what that is about to read.
+        let other = format!("{begin}; select sum(v) from b; update a set v = v + 1 where id = 1");
+        second.batch_execute(&other).expect("changed");
+        second.batch_execute("commit").expect("committed");
+        let ended = first.batch_execute("commit");
+        let found = ended.err().map(|error| error.code().expect("a state").code().to_owned());
+        assert_eq!(found.as_deref(), state, "{hold}");
+    }
+}
