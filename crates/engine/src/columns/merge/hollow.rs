@@ -5,7 +5,6 @@ use std::ops::Bound;
 
 use runtime::IoCounters;
 use storage::Direction;
-use types::SqlResult;
 use types::row::row_id_of;
 
 use super::Stop;
