@@ -32,8 +32,8 @@ mod stored;
 pub(crate) use check::damage;
 pub(crate) use fetch::ChunkFetch;
 pub(crate) use load::{ColumnLoad, Loading};
-pub use merge::MergeStatus;
-pub(crate) use merge::{Bounds, Merges};
+pub(crate) use merge::{Bounds, Merges, MergesTold};
+pub use merge::{MergeEnded, MergeLog, MergeStatus};
 pub(crate) use part::Part;
 pub(crate) use refused::check_definition;
 pub(crate) use remote::{

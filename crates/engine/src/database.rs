@@ -147,7 +147,9 @@ impl Database {
         let device = Arc::new(options.device_of(path).found(&store, &snapshot.profiles));
         configuration.device = Some(device.clone());
         let versions = Arc::new(Versions::new(store.clone(), snapshot, device.clone()));
-        let merges = Arc::new(Merges::new(store.clone(), versions.clone(), shares.sort()));
+        let activities = Arc::<Activities>::default();
+        let told = activities.merges.clone();
+        let merges = Merges::new(store.clone(), versions.clone(), shares.sort(), told);
         let inner = Inner {
             path: path.to_owned(),
             store,
@@ -155,7 +157,7 @@ impl Database {
             shares,
             governor: Governor::new(shares.operators),
             versions,
-            merges,
+            merges: Arc::new(merges),
             device,
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
             plans: Plans::default(),
@@ -163,7 +165,7 @@ impl Database {
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
-            activities: Arc::default(),
+            activities,
             watched: Mutex::default(),
             runtime,
         };

@@ -14,6 +14,7 @@ mod bounds;
 mod delta;
 mod hollow;
 mod replace;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,6 +29,8 @@ use storage::{Store, TreeId};
 use types::{LogicalType, SqlError, SqlResult};
 
 pub(crate) use bounds::Bounds;
+pub(crate) use told::MergesTold;
+pub use told::{MergeEnded, MergeLog};
 
 use super::load::{ColumnLoad, Loading};
 use super::rows::ChunkRows;
@@ -68,6 +71,7 @@ pub(crate) struct Merges {
     versions: Arc<Versions>,
     /// The memory of a load.
     memory_bytes: usize,
+    told: Arc<MergesTold>,
     cancel: Cancel,
     state: Mutex<State>,
     stopped: WaitQueue,
@@ -79,8 +83,6 @@ struct State {
     waiting: BTreeSet<TableId>,
     /// The task merges one, or looks for the next.
     is_running: bool,
-    /// The table that it merges.
-    table: Option<String>,
     looked: BTreeMap<TableId, Looked>,
     last_failure: Option<String>,
 }
@@ -132,11 +134,17 @@ enum Outcome {
 
 impl Merges {
     /// Merges of a database whose loads may hold so much memory.
-    pub(crate) fn new(store: Store, versions: Arc<Versions>, memory_bytes: usize) -> Merges {
+    pub(crate) fn new(
+        store: Store,
+        versions: Arc<Versions>,
+        memory_bytes: usize,
+        told: Arc<MergesTold>,
+    ) -> Merges {
         Merges {
             store,
             versions,
             memory_bytes,
+            told,
             cancel: Cancel::default(),
             state: Mutex::default(),
             stopped: WaitQueue::new(),
@@ -176,7 +184,7 @@ impl Merges {
     pub(crate) fn status(&self) -> MergeStatus {
         let (state, counts) = (self.state(), &self.counts);
         MergeStatus {
-            table: state.table.clone(),
+            table: self.told.table(),
             deltas: counts.deltas.load(Relaxed),
             parts: counts.parts.load(Relaxed),
             rows: counts.rows.load(Relaxed),
@@ -193,7 +201,7 @@ impl Merges {
 
     async fn run(self: Arc<Merges>, bounds: Bounds) {
         while let Some(table) = self.next() {
-            let merges = self.clone();
+            let (merges, before, began) = (self.clone(), self.status(), time::now());
             let work = async move { merges.merge(table, bounds).await };
             let merged = runtime::spawn(work).await.unwrap_or_else(|aborted| {
                 Err(SqlError::internal(format!("a merge failed: {aborted}")))
@@ -204,6 +212,23 @@ impl Merges {
                 self.counts.failures.fetch_add(1, Relaxed);
                 self.state().last_failure = Some(error.to_string());
             }
+            self.tell(&before, began.elapsed());
+        }
+    }
+
+    fn tell(&self, before: &MergeStatus, took: Duration) {
+        let now = self.status();
+        let has_failed = now.failures > before.failures;
+        let ended = MergeEnded {
+            table: before.table.clone().unwrap_or_default(),
+            deltas: now.deltas - before.deltas,
+            parts: now.parts - before.parts,
+            rows: now.rows - before.rows,
+            took,
+            failure: now.last_failure.filter(|_| has_failed),
+        };
+        if ended.deltas + ended.parts > 0 || has_failed {
+            self.told.tell(&ended);
         }
     }
 
@@ -215,8 +240,8 @@ impl Merges {
         }
         let next = state.waiting.pop_first();
         state.is_running = next.is_some();
-        state.table = next
-            .and_then(|table| Some(self.versions.visible().table_by_id(table)?.def.name.clone()));
+        let name = |table| Some(self.versions.visible().table_by_id(table)?.def.name.clone());
+        self.told.set_table(next.and_then(name));
         drop(state);
         if next.is_none() {
             self.stopped.wake_all();

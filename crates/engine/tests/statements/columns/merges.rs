@@ -1,9 +1,10 @@
 //! Merges in the background: what becomes of deltas and of deleted rows, and that nobody sees it.
 
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Database, MergeStatus, Options, Origin, Session};
+use engine::{Database, MergeEnded, MergeStatus, Options, Origin, Session};
 
 use super::{Scratch, lines, options};
 
@@ -13,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Small bounds: few statements are enough.
 fn merging(rows: u32) -> Options {
     let mut options = options();
-    let configuration = std::sync::Arc::make_mut(&mut options.configuration);
+    let configuration = Arc::make_mut(&mut options.configuration);
     configuration.give("column_merge_rows", &rows.to_string(), Origin::Flag).unwrap();
     options
 }
@@ -150,6 +151,10 @@ fn a_transaction_that_keeps_its_version_and_may_write_puts_merges_off() {
 fn parts_that_lose_many_rows_are_written_without_them() {
     let scratch = Scratch::with("hollow", merging(1000));
     let mut session = scratch.session();
+    let told = Arc::new(Mutex::new(vec![]));
+    let tell = told.clone();
+    let log = move |ended: &MergeEnded| tell.lock().unwrap().push(ended.clone());
+    scratch.db().activities().log_merges(Arc::new(log));
     session.execute("create table t (k bigint, v bigint, s text) with (storage = column)").unwrap();
     session
         .execute("insert into t select k, k % 97, md5(k::text) from generate_series(0, 49999) k")
@@ -160,6 +165,8 @@ fn parts_that_lose_many_rows_are_written_without_them() {
     }
     let status = wait_until(scratch.db(), "a rewritten part", |status| status.parts > 0);
     assert_eq!(status.last_failure, None);
+    let told = told.lock().unwrap().clone();
+    assert!(told.iter().any(|ended| ended.parts > 0 && ended.table == "t"), "{told:?}");
     assert_eq!(
         lines(&mut session, "select count(*), min(k), max(k), sum(k) from t"),
         [format!("30000|20000|49999|{}", (20000..50000u64).sum::<u64>())]
