@@ -256,7 +256,12 @@ impl Merges {
     async fn merge(&self, table: TableId, bounds: Bounds) -> SqlResult<()> {
         let (mut attempt, mut pause) = (0, PAUSE);
         while let Some(due) = self.due(table, bounds) {
-            match Box::pin(self.attempt(table, due, bounds)).await? {
+            let attempted = Box::pin(self.attempt(table, due, bounds)).await;
+            if attempted.is_err() {
+                // It might fail with every commit.
+                self.note(table, |looked, now| looked.in_vain(now, due));
+            }
+            match attempted? {
                 Outcome::Merged => {
                     (attempt, pause) = (0, PAUSE);
                     self.note(table, |looked, _| looked.shrunk(due));
@@ -287,6 +292,9 @@ impl Merges {
     }
 
     async fn attempt(&self, table: TableId, due: Due, bounds: Bounds) -> SqlResult<Outcome> {
+        if !self.versions.keepers().is_empty() {
+            return Ok(Outcome::PutOff);
+        }
         let Some(right) = self.versions.locks().try_share() else { return Ok(Outcome::PutOff) };
         let seen = self.versions.visible();
         let Some(entry) = seen.table_by_id(table).cloned() else { return Ok(Outcome::Nothing) };

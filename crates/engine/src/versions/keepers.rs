@@ -43,6 +43,11 @@ impl Keepers {
         self.opened.wait(enter).await
     }
 
+    /// Whether there are none at this moment.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state().open == 0
+    }
+
     /// Keeps out new ones, if none is open.
     pub(crate) fn close(self: &Arc<Keepers>) -> Option<NoKeepers> {
         let mut state = self.state();
