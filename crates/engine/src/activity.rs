@@ -19,6 +19,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::RoleId;
 use crate::advisory::AdvisoryLocks;
+use crate::columns::{MergeLog, MergesTold};
 use crate::locks::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
@@ -144,6 +145,7 @@ pub struct Activities {
     /// The same by shape of the statement.
     pub statistics: Statistics,
     lock_log: RwLock<Option<LockLog>>,
+    pub(crate) merges: Arc<MergesTold>,
 }
 
 impl Activities {
@@ -171,6 +173,16 @@ impl Activities {
     /// Tells of waits for locks that take long from now on, or no longer.
     pub fn log_lock_waits(&self, log: Option<LockLog>) {
         *self.lock_log.write().unwrap_or_else(PoisonError::into_inner) = log;
+    }
+
+    /// Tells of merges of column tables in the background from now on.
+    pub fn log_merges(&self, log: MergeLog) {
+        self.merges.set_log(log);
+    }
+
+    /// The column table that is merged in the background now.
+    pub fn merging(&self) -> Option<String> {
+        self.merges.table()
     }
 
     pub(crate) fn lock_log(&self) -> Option<LockLog> {

@@ -19,11 +19,13 @@
 
 mod definitions;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
 use sql::Statement;
+use sql::catalog::TableId;
 use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -36,7 +38,7 @@ use crate::load::drop_trees;
 use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use crate::undo::{ReadView, Stamp};
-use crate::versions::{Committed, Ending, Versions};
+use crate::versions::{Committed, Ending, Keeper, Versions};
 
 use definitions::Own;
 
@@ -71,6 +73,8 @@ struct State {
     saved: Vec<Saved>,
     /// Trees that were left behind by going back to savepoints.
     left: Vec<TreeId>,
+    /// Column tables of which it has changed rows: they may be merged when it has ended.
+    grown: BTreeSet<TableId>,
 }
 
 /// A savepoint.
@@ -96,11 +100,12 @@ impl Block {
         let notes = Arc::<Notes>::default();
         versions.begin(&notes);
         let (own, redo, saved, left) = (None, Redo::default(), vec![], vec![]);
+        let grown = BTreeSet::new();
         let block = Block {
             public: public.clone(),
             stamp,
             notes,
-            state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left }),
+            state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left, grown }),
             doubts: Mutex::default(),
             is_statement: AtomicBool::new(false),
             saw_newest: AtomicBool::new(false),
@@ -113,7 +118,7 @@ impl Block {
 
     /// The same block for a transaction that keeps the version which is visible now, and may note what it reads;
     /// `None` where it has changed something, or has ended. This one has ended then.
-    pub(crate) fn pinned(&self, notes_reads: bool) -> Option<Block> {
+    pub(crate) fn pinned(&self, notes_reads: bool, keeper: Option<Arc<Keeper>>) -> Option<Block> {
         if self.has_changed() || self.defines() {
             return None;
         }
@@ -121,11 +126,12 @@ impl Block {
         let mut state = self.state();
         let (saved, left) = (std::mem::take(&mut state.saved), std::mem::take(&mut state.left));
         let (step, redo) = (state.step, std::mem::take(&mut state.redo));
+        let grown = std::mem::take(&mut state.grown);
         Some(Block {
-            public: self.public.pinned(notes_reads),
+            public: self.public.pinned(notes_reads, keeper),
             stamp: self.stamp.clone(),
             notes: self.notes.clone(),
-            state: Mutex::new(State { step, frozen: None, own: None, redo, saved, left }),
+            state: Mutex::new(State { step, frozen: None, own: None, redo, saved, left, grown }),
             doubts: Mutex::default(),
             is_statement: AtomicBool::new(self.is_statement.load(Ordering::Relaxed)),
             saw_newest: AtomicBool::new(false),
@@ -427,6 +433,13 @@ impl Block {
         noted.put_back(self.public.store()).await
     }
 
+    /// Rows of a table are about to change.
+    pub(crate) fn note_grown(&self, entry: &TableEntry) {
+        if entry.columns.is_some() {
+            self.state().grown.insert(entry.def.id);
+        }
+    }
+
     /// Makes what the block did visible to all and durable, and waits for that if it `waits` or has to; in a
     /// task of its own, since a block that goes meanwhile would undo what is being committed. The number of
     /// its version if it is not durable yet.
@@ -454,12 +467,16 @@ impl Block {
         };
         // Nothing is left to undo.
         drop(self.right.lock().unwrap_or_else(PoisonError::into_inner).take());
-        match committed {
-            Committed::Seen(version) => Ok(Some(version)),
+        let acknowledged = match committed {
+            Committed::Seen(version) => Some(version),
             Committed::Awaited(version) => {
-                versions.settle(version, self.public.session_id()).await.map(|()| None)
+                versions.settle(version, self.public.session_id()).await?;
+                None
             }
-        }
+        };
+        let grown = std::mem::take(&mut self.state().grown);
+        self.public.look_at_columns(&grown);
+        Ok(acknowledged)
     }
 
     /// What has to end with the block.

@@ -19,6 +19,7 @@ mod fetch;
 mod few;
 mod joined;
 mod load;
+mod merge;
 mod morsel;
 mod part;
 mod refused;
@@ -30,7 +31,9 @@ mod stored;
 
 pub(crate) use check::damage;
 pub(crate) use fetch::ChunkFetch;
-pub(crate) use load::ColumnLoad;
+pub(crate) use load::{ColumnLoad, Loading};
+pub(crate) use merge::{Bounds, Merges, MergesTold};
+pub use merge::{MergeEnded, MergeLog, MergeStatus};
 pub(crate) use part::Part;
 pub(crate) use refused::check_definition;
 pub(crate) use remote::{

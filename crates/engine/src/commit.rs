@@ -98,11 +98,36 @@ impl Database {
     }
 
     fn unless_aborted<T>(&self, done: Result<SqlResult<T>, runtime::Aborted>) -> SqlResult<T> {
-        done.unwrap_or_else(|aborted| {
-            self.store().give_up(&format!("a statement could not be finished: {aborted}"));
-            Err(SqlError::internal(format!("a statement failed: {aborted}")))
-        })
+        unless_aborted(self.store(), done)
     }
+}
+
+/// Makes a change for no session, as [`Database::change`] does outside of a block; the number of its version.
+///
+/// # Errors
+/// The same.
+///
+/// # Panics
+/// Without the right to change definitions.
+pub(crate) async fn change_apart(
+    (store, versions): (&Store, &Arc<Versions>),
+    right: &WriteRight,
+    change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
+) -> SqlResult<u64> {
+    store.check_writable().map_err(fault::storage)?;
+    assert!(right.may_define(), "definitions are changed by one at a time");
+    let (right, change): (_, Box<Change>) = (right.clone(), Box::new(change));
+    let (store, versions) = (store.clone(), versions.clone());
+    let committing =
+        Committing { store: store.clone(), versions, session: None, block: None, right };
+    unless_aborted(&store, runtime::spawn(committing.run(change)).await)
+}
+
+fn unless_aborted<T>(store: &Store, done: Result<SqlResult<T>, runtime::Aborted>) -> SqlResult<T> {
+    done.unwrap_or_else(|aborted| {
+        store.give_up(&format!("a statement could not be finished: {aborted}"));
+        Err(SqlError::internal(format!("a statement failed: {aborted}")))
+    })
 }
 
 /// Changes what a block sees. On an error nothing of the change stays.

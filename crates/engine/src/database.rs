@@ -1,5 +1,6 @@
 //! A database: one file, one buffer pool, one runtime, any number of sessions.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use exec::Governor;
 use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
-use sql::catalog::TableDef;
+use sql::catalog::{TableDef, TableId};
 use storage::{
     ArchiveStatus, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions, planted,
 };
@@ -17,6 +18,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot};
+use crate::columns::{Bounds, MergeStatus, Merges};
 use crate::device::Device;
 use crate::load::TableLoader;
 use crate::locks::{LockWait, WriteRight};
@@ -29,7 +31,7 @@ use crate::recovery;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
 use crate::system::SystemSchemas;
-use crate::versions::Versions;
+use crate::versions::{Keeper, Versions};
 use crate::{door, fault};
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
@@ -47,6 +49,8 @@ pub struct Database {
     session: Option<u64>,
     /// The version that its transaction keeps.
     pinned: Option<Arc<Snapshot>>,
+    /// While it may write.
+    _keeper: Option<Arc<Keeper>>,
 }
 
 struct Inner {
@@ -69,6 +73,8 @@ struct Inner {
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
     activities: Arc<Activities>,
+    /// Merges column tables in the background.
+    merges: Arc<Merges>,
     /// The query that runs now, or ran last.
     watched: Mutex<Option<Arc<exec::Progress>>>,
     /// Last: the store's tasks end before the workers do.
@@ -140,13 +146,18 @@ impl Database {
         configuration.know("block_size", store.page_size() as i64);
         let device = Arc::new(options.device_of(path).found(&store, &snapshot.profiles));
         configuration.device = Some(device.clone());
+        let versions = Arc::new(Versions::new(store.clone(), snapshot, device.clone()));
+        let activities = Arc::<Activities>::default();
+        let told = activities.merges.clone();
+        let merges = Merges::new(store.clone(), versions.clone(), shares.sort(), told);
         let inner = Inner {
             path: path.to_owned(),
-            store: store.clone(),
+            store,
             system: options.system.clone(),
             shares,
             governor: Governor::new(shares.operators),
-            versions: Arc::new(Versions::new(store.clone(), snapshot, device.clone())),
+            versions,
+            merges: Arc::new(merges),
             device,
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
             plans: Plans::default(),
@@ -154,11 +165,17 @@ impl Database {
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
-            activities: Arc::default(),
+            activities,
             watched: Mutex::default(),
             runtime,
         };
-        Ok(Database { inner: Arc::new(inner), block: None, session: None, pinned: None })
+        Ok(Database {
+            inner: Arc::new(inner),
+            block: None,
+            session: None,
+            pinned: None,
+            _keeper: None,
+        })
     }
 
     /// A session: settings, and one statement at a time.
@@ -336,6 +353,7 @@ impl Database {
     pub fn close(self) -> SqlResult<()> {
         door::wait(&self.handle(), || {
             Box::pin(async {
+                self.inner.merges.stop().await;
                 let settled = self.settle_all().await;
                 self.store().clone().close().await;
                 match settled {
@@ -367,6 +385,19 @@ impl Database {
         self.release_numbers().await?;
         let right = self.inner.versions.exclude(&LockWait::default()).await?;
         self.inner.versions.checkpoint(&right).await
+    }
+
+    /// What the merging of column tables in the background has done, and does.
+    pub fn merge_status(&self) -> MergeStatus {
+        self.inner.merges.status()
+    }
+
+    /// Has those of some column tables merged in the background for which it is time.
+    pub(crate) fn look_at_columns(&self, tables: &BTreeSet<TableId>) {
+        if !tables.is_empty() {
+            let bounds = Bounds::of(&self.configuration(), self.page_bytes());
+            self.inner.merges.look(bounds, tables);
+        }
     }
 
     /// Live figures of the query that runs now, or ran last.
@@ -406,19 +437,19 @@ impl Database {
     }
 
     /// The same database for a transaction that keeps the version which is visible now, and may note what
-    /// it reads of it.
-    pub(crate) fn pinned(&self, notes_reads: bool) -> Database {
+    /// it reads of it. One that may write is a `keeper` from before it looks for the version.
+    pub(crate) fn pinned(&self, notes_reads: bool, keeper: Option<Arc<Keeper>>) -> Database {
         let visible = match planted::is("stale-snapshot") {
             true => self.inner.versions.durable(),
             false => self.inner.versions.visible(),
         };
         let pinned = Some(visible.with_view(visible.read_view.pinned(notes_reads)));
-        Database { pinned, ..self.clone() }
+        Database { pinned, _keeper: keeper, ..self.clone() }
     }
 
     /// The same database for the next transaction.
     pub(crate) fn unpinned(&self) -> Database {
-        Database { pinned: None, ..self.clone() }
+        Database { pinned: None, _keeper: None, ..self.clone() }
     }
 
     /// The version that the transaction keeps.

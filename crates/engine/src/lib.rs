@@ -109,6 +109,7 @@ pub use activity::{
     StatementActivity, StatementStatistics, Statistics, Times, Totals,
 };
 pub use check::{CHECK_COLUMN, CheckReport, probe_damage};
+pub use columns::{MergeEnded, MergeLog, MergeStatus};
 pub use copy::{CopyFormatter, nothing_returned};
 pub use cursors::CursorInfo;
 pub use database::Database;

@@ -211,6 +211,13 @@ impl Locks {
         Ok(right)
     }
 
+    /// The right to write beside others, for who does not wait.
+    pub(crate) fn try_share(&self) -> Option<WriteRight> {
+        let right = self.new_right();
+        let shared = right.state().share(right.0.id, None);
+        shared.map(|()| right)
+    }
+
     fn new_right(&self) -> WriteRight {
         WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }))
     }
@@ -351,6 +358,16 @@ impl WriteRight {
             }
         }
         Ok(())
+    }
+
+    /// May change definitions from now on, if no other one may.
+    pub(crate) fn try_define(&self) -> bool {
+        self.state().define(self.0.id, None).is_some()
+    }
+
+    /// Whether another one waits until nobody else writes.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.state().is_wanted_alone()
     }
 
     /// Locks a key if nobody else has.

@@ -49,7 +49,7 @@ impl Session {
         let mut whole = values.iter().enumerate().filter(|(_, values)| is_whole(values)).peekable();
         let Some((_, first)) = whole.peek() else { return Ok(None) };
         let Some(point) = self.point(prepared, first)? else { return Ok(None) };
-        self.look();
+        self.look().await;
         self.look_alone();
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();

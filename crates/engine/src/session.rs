@@ -243,7 +243,7 @@ impl Session {
     ) -> SqlResult<StatementResult> {
         access::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
         if admit::looks(&statement) {
-            self.look();
+            self.look().await;
         }
         if self.begins_writing(&statement) {
             self.begin_part().await?;
@@ -312,7 +312,7 @@ impl Session {
         point: &PointExecution,
         cancel: Cancel,
     ) -> SqlResult<ResultSet> {
-        self.look();
+        self.look().await;
         self.look_alone();
         let catalog = self.system_catalog();
         let watch = Watch { cancel, activity: &self.activity };

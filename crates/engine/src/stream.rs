@@ -315,7 +315,7 @@ impl Session {
     /// What reading says; 25P02 in a failed block.
     pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
         self.check_not_failed()?;
-        self.look();
+        self.look().await;
         self.look_alone();
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();

@@ -32,6 +32,7 @@
 
 mod awaited;
 mod define;
+mod keepers;
 mod pending;
 mod publish;
 mod turns;
@@ -55,6 +56,7 @@ use crate::undo::{ReadView, Stamp};
 use crate::waiting::unless_cancelled;
 
 use awaited::{Committing, IN_DOUBT, in_doubt};
+pub(crate) use keepers::{Keeper, Keepers};
 use pending::{Catalogs, Pending};
 use turns::Turns;
 
@@ -73,6 +75,7 @@ pub(crate) struct Versions {
     in_flight: Mutex<Vec<Arc<Notes>>>,
     state: Mutex<State>,
     published: WaitQueue,
+    keepers: Arc<Keepers>,
     /// Sessions whose commits are not durable yet, for who watches.
     committing: Mutex<BTreeSet<u64>>,
     /// What probes find of it is saved with checkpoints.
@@ -130,6 +133,7 @@ impl Versions {
             in_flight: Mutex::default(),
             state: Mutex::default(),
             published: WaitQueue::new(),
+            keepers: Arc::default(),
             committing: Mutex::default(),
             device,
         }
@@ -158,6 +162,11 @@ impl Versions {
     /// The right to write beside others, or alone.
     pub(crate) fn locks(&self) -> &Locks {
         &self.locks
+    }
+
+    /// The transactions that keep a version and may write.
+    pub(crate) fn keepers(&self) -> &Arc<Keepers> {
+        &self.keepers
     }
 
     /// The right to write alone, over what is durable.

@@ -126,6 +126,8 @@ impl Shared {
         let tell: Arc<dyn Fn(&LockWaited) + Send + Sync> =
             Arc::new(move |waited| record::record_lock_wait(&log, waited));
         self.db.activities().log_lock_waits(after.map(|after| LockLog { after, tell }));
+        let log = self.log.clone();
+        self.db.activities().log_merges(Arc::new(move |ended| record::record_merge(&log, ended)));
     }
 
     /// The rules by which clients connect; `None` is what holds without any.

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{LockWaited, SqlError, StatementActivity};
+use engine::{LockWaited, MergeEnded, SqlError, StatementActivity};
 use runtime::net::Address;
 
 use crate::connection::Connection;
@@ -20,6 +20,15 @@ pub(crate) fn record_lock_wait(log: &Log, waited: &LockWaited) {
         false => entry.with("holders", waited.holders.clone()),
     };
     entry.with("statement", shortened(&waited.statement)).write();
+}
+
+/// A column table was merged in the background, or could not be.
+pub(crate) fn record_merge(log: &Log, ended: &MergeEnded) {
+    let severity = match ended.failure {
+        None => Severity::Log,
+        Some(_) => Severity::Warning,
+    };
+    log.entry(severity, ended.to_string()).write();
 }
 
 impl Connection {

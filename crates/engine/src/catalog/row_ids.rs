@@ -43,6 +43,17 @@ impl TableEntry {
         Ok(row_ids(first, count))
     }
 
+    /// The first of so many ids for rows that move. The caller has the right to write, and looks again whether
+    /// others have taken some of them at the same time.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub(crate) async fn take_row_id_range(&self, count: usize) -> SqlResult<i64> {
+        let first = self.next_row_id().await?;
+        self.row_ids.0.fetch_max(first + count as i64, Ordering::Relaxed);
+        Ok(first)
+    }
+
     /// The next one.
     pub(crate) async fn next_row_id(&self) -> SqlResult<i64> {
         if !self.def.primary_key.is_empty() {

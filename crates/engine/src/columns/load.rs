@@ -51,6 +51,23 @@ const WAITING_BYTES_MIN: usize = 1 << 20;
 /// Chunks that wait to be written: the next one while one is written.
 const CHUNKS_WAITING: usize = 1;
 
+/// Where a load writes, who watches it, and what it may hold.
+pub(crate) struct Loading {
+    pub(crate) store: Store,
+    /// Counts the rows that are written.
+    pub(crate) job: Arc<Job>,
+    /// Memory of rows that are collected or encoded.
+    pub(crate) memory_bytes: usize,
+}
+
+impl Loading {
+    /// A load of a statement: those who watch the database see it.
+    pub(crate) fn of(db: &Database) -> Loading {
+        let (store, job) = (db.store().clone(), db.start_job("writing", 0));
+        Loading { store, job, memory_bytes: db.shares().sort() }
+    }
+}
+
 /// A load of a column table.
 pub(crate) struct ColumnLoad {
     types: Vec<LogicalType>,
@@ -77,7 +94,7 @@ struct Encoding {
 impl ColumnLoad {
     /// Begins a part of columns of these types whose first row has this id; call it in a task.
     pub(crate) fn begin(
-        db: &Database,
+        loading: Loading,
         types: Vec<LogicalType>,
         first_row: i64,
         bucket: Option<Bucket>,
@@ -85,8 +102,8 @@ impl ColumnLoad {
     ) -> ColumnLoad {
         let (chunks, written) = pipe(CHUNKS_WAITING);
         let writing = Writing {
-            store: db.store().clone(),
-            job: db.start_job("writing", 0),
+            store: loading.store,
+            job: loading.job,
             cancel: cancel.clone(),
             first_row,
             bucket,
@@ -94,7 +111,7 @@ impl ColumnLoad {
         };
         let writer = runtime::spawn_on(runtime::worker(), move || writing.run(written));
         // One chunk is collected, so many are encoded, each there twice for a moment.
-        let share = db.shares().sort() / (2 * runtime::worker_count() + 1);
+        let share = loading.memory_bytes / (2 * runtime::worker_count() + 1);
         let bytes_max = share.clamp(WAITING_BYTES_MIN, CHUNK_BYTES_MAX);
         ColumnLoad {
             types,

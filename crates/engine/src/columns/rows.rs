@@ -11,11 +11,13 @@ use exec::{Access, Depth, Skips};
 use runtime::IoCounters;
 use types::SqlResult;
 
+use super::Columns;
 use super::chunk::Chunk;
 use super::deleted::Deleted;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
 use crate::catalog::{Snapshot, TableEntry};
+use crate::objects::Bucket;
 
 /// Vectors that are read at once.
 const VECTORS: usize = 8;
@@ -43,18 +45,41 @@ impl ChunkRows {
         ordinals: &[usize],
     ) -> SqlResult<Option<ChunkRows>> {
         let Some(columns) = &entry.columns else { return Ok(None) };
+        let bucket = columns.bucket(snapshot)?;
+        let deleted = Deleted::Now(columns.deleted.clone());
+        let parts = columns.parts.iter().cloned().collect();
+        Ok(Some(ChunkRows::of_parts(entry, ordinals, parts, (deleted, bucket))))
+    }
+
+    /// The same of one part that lies in the file, as a snapshot sees it.
+    pub(super) fn seen(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        columns: &Columns,
+        part: Part,
+    ) -> ChunkRows {
+        let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
+        let deleted = Deleted::Seen(snapshot.visible(columns.deleted.clone()));
+        ChunkRows::of_parts(entry, &ordinals, [part].into(), (deleted, None))
+    }
+
+    fn of_parts(
+        entry: &TableEntry,
+        ordinals: &[usize],
+        parts: VecDeque<Part>,
+        (deleted, bucket): (Deleted, Option<Bucket>),
+    ) -> ChunkRows {
         let wanted = Wanted {
             columns: ordinals.to_vec(),
             column_count: entry.def.schema.columns.len(),
             restricted: vec![],
             joined: vec![],
             schema: entry.layout.schema.project(ordinals),
-            deleted: Deleted::Now(columns.deleted.clone()),
-            bucket: columns.bucket(snapshot)?,
+            deleted,
+            bucket,
             room: None,
         };
-        let parts = columns.parts.iter().cloned().collect();
-        Ok(Some(ChunkRows { wanted, parts, part: None, chunk: None, selected: None }))
+        ChunkRows { wanted, parts, part: None, chunk: None, selected: None }
     }
 
     /// The next rows, never none; `None` at the end.

@@ -94,6 +94,7 @@ pub(super) async fn replace(
 async fn make(writing: &Writing<'_>, ready: Vec<Ready>) -> SqlResult<()> {
     for one in &ready {
         writing.db.versions().note_numbers_of(&one.change.entry.def);
+        writing.block()?.note_grown(&one.change.entry);
     }
     let block = writing.block()?.clone();
     let view = writing.snapshot().read_view.clone();

@@ -14,7 +14,7 @@ use super::leaving::Left;
 use super::sorting::{Sorting, TreeSpec};
 use super::{LoadReport, drop_trees};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
-use crate::columns::{ColumnLoad, StoredColumns, StoredPart, publish, refuse_in_block};
+use crate::columns::{ColumnLoad, Loading, StoredColumns, StoredPart, publish, refuse_in_block};
 use crate::database::Database;
 use crate::locks::WriteRight;
 use crate::waiting::unless_cancelled;
@@ -343,5 +343,5 @@ fn column_load(
     if bucket.is_some() {
         refuse_in_block(db)?;
     }
-    Ok(ColumnLoad::begin(db, types, first_row, bucket, cancel))
+    Ok(ColumnLoad::begin(Loading::of(db), types, first_row, bucket, cancel))
 }

@@ -95,8 +95,13 @@ impl State {
 
     /// Whether one has the right, or may have it beside others.
     fn may_enter(&self, id: u64) -> bool {
-        let is_wanted = !self.excluding.is_empty() || self.upgrading.is_some();
-        self.writers.contains_key(&id) || self.exclusive.is_none() && !is_wanted
+        let may_share = self.exclusive.is_none() && !self.is_wanted_alone();
+        self.writers.contains_key(&id) || may_share
+    }
+
+    /// Whether somebody waits to write alone.
+    pub(super) fn is_wanted_alone(&self) -> bool {
+        !self.excluding.is_empty() || self.upgrading.is_some()
     }
 
     /// Whether one may change definitions.

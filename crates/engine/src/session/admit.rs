@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// Whether the transaction only reads, by its own mode or by that of the session.
-    fn is_read_only(&mut self) -> bool {
+    pub(super) fn is_read_only(&mut self) -> bool {
         let name = match self.transaction.status {
             TransactionStatus::Idle => "default_transaction_read_only",
             _ => "transaction_read_only",

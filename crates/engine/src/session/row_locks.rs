@@ -53,7 +53,7 @@ impl Session {
     ) -> SqlResult<Option<ResultSet>> {
         query.check_locked_names()?;
         access::row_locks(&self.db.snapshot(), &**self.db.system(), self.info.role, query)?;
-        self.look();
+        self.look().await;
         self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };
         let wait = match kind {

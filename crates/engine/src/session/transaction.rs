@@ -214,16 +214,16 @@ impl Session {
     }
 
     /// Takes the snapshot of a transaction that keeps one, before its first statement that looks at rows.
-    pub(crate) fn look(&mut self) {
+    pub(crate) async fn look(&mut self) {
         if self.transaction.status != TransactionStatus::Open {
             return;
         }
         self.transaction.has_looked = true;
-        self.keep_version();
+        self.keep_version().await;
     }
 
     /// Takes the snapshot of a transaction that keeps one, if it has none yet.
-    pub(super) fn keep_version(&mut self) {
+    pub(super) async fn keep_version(&mut self) {
         let isolation = self.isolation();
         let keeps = isolation == Isolation::Serializable
             || isolation == Isolation::RepeatableRead && !planted::is("snapshot-per-statement");
@@ -231,11 +231,15 @@ impl Session {
             return;
         }
         let notes_reads = isolation == Isolation::Serializable;
+        let keeper = match self.is_read_only() {
+            true => None,
+            false => Some(self.db.versions().keepers().enter().await),
+        };
         match self.db.block().cloned() {
-            None => self.db = self.db.pinned(notes_reads),
+            None => self.db = self.db.pinned(notes_reads, keeper),
             // It may have locked tables before.
             Some(block) => {
-                if let Some(block) = block.pinned(notes_reads) {
+                if let Some(block) = block.pinned(notes_reads, keeper) {
                     self.db = block.public().clone().within(block);
                 }
             }
@@ -251,7 +255,7 @@ impl Session {
             self.db = self.db.unpinned();
         }
         if self.isolation() == Isolation::Serializable {
-            self.db = self.db.pinned(true);
+            self.db = self.db.pinned(true, None);
         }
     }
 
@@ -310,7 +314,7 @@ impl Session {
     /// # Errors
     /// As [`Block::begin`].
     pub(super) async fn begin_part(&mut self) -> SqlResult<()> {
-        self.keep_version();
+        self.keep_version().await;
         self.begin_writing(&self.lock_wait()).await
     }
 

@@ -126,6 +126,22 @@ pub(super) const SERVER: &[Setting] = &[
         "Threads that run queries."
     ),
     server!(
+        "column_merge_rows",
+        FILES,
+        Reload,
+        Kind::Integer { min: 0, max: 100_000_000 },
+        Is("65536"),
+        "Rows that column tables take in row form before they become a part in the background; 0: they do not."
+    ),
+    server!(
+        "column_merge_deleted",
+        FILES,
+        Reload,
+        Kind::Integer { min: 1, max: 100 },
+        Is("20"),
+        "Deleted rows of a part of a column table, in percent, from which on the part is written anew in the background."
+    ),
+    server!(
         "listen",
         CONNECTIONS,
         Start,

@@ -2,7 +2,7 @@
 //!
 //! Several clients run random statements, each on a table of its own, which a model follows: changes of
 //! rows, definitions, both in one transaction, sequences, transactions with savepoints, `REORGANIZE`, queries in
-//! between. Statements are
+//! between; column tables are merged in the background. Statements are
 //! cancelled, and dropped at random suspensions. [`run`] takes a seed through four scenarios: a machine
 //! in which nothing fails (`calm`); a power cut at one write of the same run (`crash`), with a cut of
 //! the recovery as well; failing writes and syncs (`failing`); a full disk (`full`). Afterwards the

@@ -1,7 +1,7 @@
 //! The machines in which the clients run, and what has to be true when they have ended.
 
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use runtime::sim::{Disk, FaultPlan};
 use sql::catalog::TableStorage;
@@ -15,6 +15,7 @@ use super::model;
 use crate::database::Database;
 use crate::door;
 use crate::options::{Options, Simulation};
+use crate::settings::{Configuration, Origin};
 
 /// Name of the database in each simulated machine.
 const PATH: &str = "/db";
@@ -32,8 +33,15 @@ const CUT_RECOVERIES: u64 = 3;
 /// A small memory: loads spill, pages leave the pool.
 const MEMORY_BYTES: usize = 12 << 20;
 
+/// Rows of a delta that become a part: what a client has written after a few steps.
+const MERGE_ROWS: &str = "24";
+
 fn options(given: &Options, disk: &Disk, seed: u64) -> Options {
+    let mut configuration = Configuration::clone(&given.configuration);
+    let is_given = configuration.give("column_merge_rows", MERGE_ROWS, Origin::Flag);
+    is_given.expect("the setting takes numbers");
     Options {
+        configuration: Arc::new(configuration),
         memory_bytes: MEMORY_BYTES,
         workers: 1 + (seed % 3) as usize,
         simulation: Some(Simulation { disk: disk.clone(), seed }),

@@ -2,6 +2,7 @@
 //! chunks, and that loads which end early leave nothing.
 
 mod indexes;
+mod merges;
 
 use std::path::PathBuf;
 
@@ -13,15 +14,20 @@ use types::text::format_value;
 struct Scratch {
     path: PathBuf,
     db: Option<Database>,
+    options: Options,
 }
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
+        Scratch::with(name, options())
+    }
+
+    fn with(name: &str, options: Options) -> Scratch {
         let file = format!("dovetail-columns-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let db = Some(Database::create(&path, options()).unwrap());
-        Scratch { path, db }
+        let db = Some(Database::create(&path, options.clone()).unwrap());
+        Scratch { path, db, options }
     }
 
     fn db(&self) -> &Database {
@@ -35,7 +41,7 @@ impl Scratch {
     /// Closes the file, and opens it again.
     fn reopen(&mut self) {
         self.db.take().unwrap().close().unwrap();
-        self.db = Some(Database::open(&self.path, options()).unwrap());
+        self.db = Some(Database::open(&self.path, self.options.clone()).unwrap());
     }
 
     #[track_caller]

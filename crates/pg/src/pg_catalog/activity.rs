@@ -63,6 +63,15 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("backend_type", "client backend".into()),
         ]);
     }
+    if let Some(table) = view.activities().merging() {
+        rows.push([
+            ("datid", DATABASE.into()),
+            ("datname", view.database().into()),
+            ("state", "active".into()),
+            ("query", format!("merge of table \"{table}\"").into()),
+            ("backend_type", "column merger".into()),
+        ]);
+    }
     Ok(())
 }
 

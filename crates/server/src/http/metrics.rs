@@ -3,7 +3,9 @@
 
 use std::fmt::{Display, Write as _};
 
-use engine::{ArchiveStatus, DURATION_BOUNDS, ExecutionMode, Histogram, Outcome, Totals};
+use engine::{
+    ArchiveStatus, DURATION_BOUNDS, ExecutionMode, Histogram, MergeStatus, Outcome, Totals,
+};
 use runtime::{RingKind, WorkerStats};
 
 use super::Http;
@@ -147,6 +149,27 @@ fn log(page: &mut Page, http: &Http) {
     page.gauge(name, "Number of the last checkpoint of the file.", db.checkpoint_number());
     if let Some(status) = db.archive_status() {
         archive(page, &status);
+    }
+    merges(page, &db.merge_status());
+}
+
+/// Merges of column tables in the background.
+fn merges(page: &mut Page, status: &MergeStatus) {
+    let name = "dovetail_column_merge_running";
+    let about = "1 while a column table is merged in the background.";
+    page.gauge(name, about, u8::from(status.table.is_some()));
+    let name = "dovetail_column_merges";
+    page.family(name, "counter", "Parts of column tables made in the background, by their source.");
+    page.sample("dovetail_column_merges_total", "source=\"delta\"", status.deltas);
+    page.sample("dovetail_column_merges_total", "source=\"part\"", status.parts);
+    let counters = [
+        ("dovetail_column_merge_rows", "Rows of these parts.", status.rows),
+        ("dovetail_column_merges_put_off", "Merges that found others in the way.", status.put_off),
+        ("dovetail_column_merge_failures", "Merges that ended with an error.", status.failures),
+    ];
+    for (name, about, count) in counters {
+        page.family(name, "counter", about);
+        page.sample(&format!("{name}_total"), "", count);
     }
 }
 
