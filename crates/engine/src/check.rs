@@ -4,12 +4,10 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::sync::Cancel;
 use runtime::{IoCounters, RingChoice, Runtime};
-use sql::catalog::TableId;
 use sql::constraints::ForeignKey;
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
@@ -18,7 +16,7 @@ use types::{SqlError, SqlResult};
 use crate::catalog::{IndexEntry, Snapshot, TableEntry, row_ids};
 use crate::columns;
 use crate::database::{Database, Job};
-use crate::dml::{RepeatedKeys, named_values, without_parent};
+use crate::dml::{Reference, RepeatedKeys, named_values, without_parent};
 use crate::load::key_arrays;
 use crate::locks::LockWait;
 use crate::options::Options;
@@ -114,7 +112,7 @@ impl Database {
         let mut report = self.check_file().await?;
         // The rows of a damaged tree cannot be compared.
         if report.problems.is_empty() {
-            for entry in self.newest().tables.values() {
+            for entry in self.newest().all_tables() {
                 self.check_table(entry, &mut report, cancel).await?;
             }
         }
@@ -311,17 +309,27 @@ async fn astray(
     job: &Job,
     cancel: &Cancel,
 ) -> SqlResult<Option<String>> {
-    let parent = snapshot.table_by_id(TableId(key.table));
-    let parent: &Arc<_> =
-        parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
-    // Of a row only these columns are read.
-    let ordinals = &key.columns;
-    let read = ForeignKey { columns: (0..ordinals.len()).collect(), ..key.clone() };
-    let (mut table, mut broken) = (TableRows::new(snapshot, entry, ordinals)?, Broken::default());
+    let Some(parent) = snapshot.all_tables().find(|table| table.def.id.0 == key.table) else {
+        return Ok(Some("it refers to no table".into()));
+    };
+    if Reference::new(parent, &key.referenced).is_err() {
+        return Ok(Some(format!("table \"{}\" has no unique key for it", parent.def.name)));
+    }
+    // Of a row only these columns are read, each once.
+    let mut ordinals: Vec<usize> = vec![];
+    let mut place = |column: &usize| {
+        ordinals.iter().position(|known| known == column).unwrap_or_else(|| {
+            ordinals.push(*column);
+            ordinals.len() - 1
+        })
+    };
+    let columns = key.columns.iter().map(&mut place).collect();
+    let read = ForeignKey { columns, ..key.clone() };
+    let (mut table, mut broken) = (TableRows::new(snapshot, entry, &ordinals)?, Broken::default());
     while let Some(rows) = table.next().await? {
         give_way(cancel).await?;
         let missing = without_parent(&read, parent, &rows).await?;
-        let first = || named_values(entry, ordinals, rows.columns(), missing[0]);
+        let first = || named_values(entry, &ordinals, rows.columns(), missing[0]);
         broken.note(missing.len(), first);
         job.done.fetch_add(rows.num_rows() as u64, Relaxed);
     }

@@ -118,8 +118,14 @@ pub(crate) async fn change_apart(
     assert!(right.may_define(), "definitions are changed by one at a time");
     let (right, change): (_, Box<Change>) = (right.clone(), Box::new(change));
     let (store, versions) = (store.clone(), versions.clone());
-    let committing =
-        Committing { store: store.clone(), versions, session: None, block: None, right };
+    let committing = Committing {
+        store: store.clone(),
+        versions,
+        session: None,
+        block: None,
+        reads: None,
+        right,
+    };
     unless_aborted(&store, runtime::spawn(committing.run(change)).await)
 }
 

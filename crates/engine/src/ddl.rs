@@ -110,18 +110,48 @@ pub(crate) async fn drop_indexes(
     change.await
 }
 
-/// 2BP01 for the index of a constraint, which goes with that.
+/// 2BP01 for the index of a constraint, which goes with that, and for one that a foreign key needs.
 fn check_not_needed(snapshot: &Snapshot, name: &str) -> SqlResult<()> {
     let Some((entry, position)) = snapshot.index(name) else { return Ok(()) };
     let (def, index) = (&entry.def, &entry.def.indexes[position]);
     if !index.primary && !def.constraints.unique.contains(&index.name) {
-        return Ok(());
+        return check_not_referred_to(snapshot, entry, position);
     }
     let table = &def.name;
     let message =
         format!("cannot drop index {name} because constraint {name} on table {table} requires it");
     Err(SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
         .with_hint(format!("You can drop constraint {name} on table {table} instead.")))
+}
+
+/// 2BP01 for the only unique key that a foreign key of another table, or of the same, can mean.
+fn check_not_referred_to(
+    snapshot: &Snapshot,
+    entry: &TableEntry,
+    position: usize,
+) -> SqlResult<()> {
+    let def = &entry.def;
+    let same = |a: &[usize], b: &[usize]| a.len() == b.len() && a.iter().all(|c| b.contains(c));
+    let is_other = |columns: &[usize]| {
+        let others = def.indexes.iter().enumerate().filter(|(at, _)| *at != position);
+        let mut unique = others.filter(|(_, index)| index.is_always_unique());
+        same(&def.primary_key, columns) || unique.any(|(_, index)| same(&index.columns, columns))
+    };
+    for child in snapshot.tables.referring(def.id) {
+        let keys = child.def.constraints.foreign_keys.iter().filter(|key| key.table == def.id.0);
+        let index = &def.indexes[position];
+        let mut keys = keys.filter(|key| same(&index.columns, &key.referenced));
+        if let Some(key) = keys.find(|key| !is_other(&key.referenced)) {
+            let (name, constraint, child) = (&index.name, &key.name, &child.def.name);
+            let message = format!("cannot drop index {name} because other objects depend on it");
+            let detail =
+                format!("constraint {constraint} on table {child} depends on index {name}");
+            return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .with_detail(detail)
+                .with_hint(format!("Drop the constraint {constraint} on table {child} first.")));
+        }
+    }
+    Ok(())
 }
 
 fn drop_index(

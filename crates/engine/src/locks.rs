@@ -336,7 +336,7 @@ impl WriteRight {
         wait.bound(self, alone).await
     }
 
-    /// Locks keys; in their order, lest two wait for each other.
+    /// Locks keys; in their order, lest two wait for each other, whole tables before keys of any.
     ///
     /// # Errors
     /// 40P01, 55P03, 57014. What was locked stays so.
@@ -348,7 +348,7 @@ impl WriteRight {
         if self.is_exclusive() {
             return Ok(());
         }
-        wanted.sort_unstable();
+        wanted.sort_unstable_by(|a, b| (!a.0.key.is_empty(), a).cmp(&(!b.0.key.is_empty(), b)));
         for (nth, (key, mode)) in wanted.into_iter().enumerate() {
             if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
                 give_way(&wait.cancel).await?;

@@ -291,8 +291,11 @@ impl Registered {
     }
 }
 
+/// The state of the error of who looks at what is kept no longer.
+pub(crate) const SNAPSHOT_TOO_OLD: SqlState = SqlState("72000");
+
 fn too_old() -> SqlError {
-    SqlError::new(SqlState("72000"), "snapshot too old")
+    SqlError::new(SNAPSHOT_TOO_OLD, "snapshot too old")
         .with_detail(format!(
             "What statements have replaced since this one began is kept up to {} MiB.",
             RECORD_BYTES_MAX >> 20

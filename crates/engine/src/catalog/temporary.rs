@@ -46,6 +46,11 @@ impl Snapshot {
         }
     }
 
+    /// All tables: those that temporary ones of the session hide, too.
+    pub(crate) fn all_tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
+        self.tables.values().chain(&self.temporaries.shadowed)
+    }
+
     fn place(&mut self, entry: Arc<TableEntry>) {
         let displaced = self.tables.insert(entry);
         self.temporaries.shadowed.extend(displaced);

@@ -39,6 +39,7 @@ use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Job;
 use crate::load::drop_trees;
 use crate::locks::WriteRight;
+use crate::undo::SNAPSHOT_TOO_OLD;
 use crate::versions::Versions;
 use crate::waiting::{give_way, unless_cancelled};
 
@@ -209,6 +210,10 @@ impl Merges {
             if let Err(error) = merged
                 && !self.cancel.is_cancelled()
             {
+                // It might fail with every commit.
+                for due in [Due::Delta, Due::Part] {
+                    self.note(table, |looked, now| looked.in_vain(now, due));
+                }
                 self.counts.failures.fetch_add(1, Relaxed);
                 self.state().last_failure = Some(error.to_string());
             }
@@ -256,12 +261,7 @@ impl Merges {
     async fn merge(&self, table: TableId, bounds: Bounds) -> SqlResult<()> {
         let (mut attempt, mut pause) = (0, PAUSE);
         while let Some(due) = self.due(table, bounds) {
-            let attempted = Box::pin(self.attempt(table, due, bounds)).await;
-            if attempted.is_err() {
-                // It might fail with every commit.
-                self.note(table, |looked, now| looked.in_vain(now, due));
-            }
-            match attempted? {
+            match Box::pin(self.attempt(table, due, bounds)).await? {
                 Outcome::Merged => {
                     (attempt, pause) = (0, PAUSE);
                     self.note(table, |looked, _| looked.shrunk(due));
@@ -271,6 +271,7 @@ impl Merges {
                     self.counts.put_off.fetch_add(1, Relaxed);
                     attempt += 1;
                     if attempt == ATTEMPTS {
+                        self.note(table, |looked, now| looked.in_vain(now, due));
                         return Ok(());
                     }
                     unless_cancelled(&self.cancel, time::sleep(pause)).await?;
@@ -298,6 +299,11 @@ impl Merges {
         let Some(right) = self.versions.locks().try_share() else { return Ok(Outcome::PutOff) };
         let seen = self.versions.visible();
         let Some(entry) = seen.table_by_id(table).cloned() else { return Ok(Outcome::Nothing) };
+        // Who has some of the table now will have it at the end, too, as a rule.
+        if !self.lock(&entry, &right) {
+            return Ok(Outcome::PutOff);
+        }
+        right.let_go();
         let begun = Begun { merges: self, right: &right, seen, entry };
         let merged = match due {
             Due::Delta => begun.delta(bounds).await,
@@ -310,8 +316,10 @@ impl Merges {
             Err(Stop::Failed(error)) => return Err(error),
         };
         let rows = merged.part.as_ref().map_or(0, |part| part.rows);
-        if !self.replace(merged, &right).await? {
-            return Ok(Outcome::PutOff);
+        match self.replace(merged, &right).await.map_err(Stop::from) {
+            Ok(true) => {}
+            Ok(false) | Err(Stop::PutOff) => return Ok(Outcome::PutOff),
+            Err(Stop::Failed(error)) => return Err(error),
         }
         let count = if due == Due::Delta { &self.counts.deltas } else { &self.counts.parts };
         count.fetch_add(1, Relaxed);
@@ -335,7 +343,7 @@ impl Begun<'_> {
         let extent = Extent {
             rows_min: (rows / RUN) as usize,
             rows_max: (self.merges.memory_bytes / 4 / ID_BYTES).min(RUN_ROWS_MAX),
-            newest: (bounds.rows / NEWEST) as i64,
+            newest: (bounds.rows.min(rows * RUN) / NEWEST) as i64,
         };
         let found = Run::find(&self.seen, &self.entry, &extent, || self.goes_on()).await?;
         let Some(run) = found else { return Ok(None) };
@@ -405,6 +413,10 @@ impl Begun<'_> {
 
 impl From<SqlError> for Stop {
     fn from(error: SqlError) -> Stop {
-        Stop::Failed(error)
+        match error.state == SNAPSHOT_TOO_OLD {
+            // Others have changed very much meanwhile.
+            true => Stop::PutOff,
+            false => Stop::Failed(error),
+        }
     }
 }

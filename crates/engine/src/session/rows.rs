@@ -125,7 +125,8 @@ impl Session {
         let isolation = self.isolation();
         drop(self.looked_alone());
         if isolation != Isolation::ReadCommitted && self.db.kept().is_none() {
-            let keeper = Some(self.db.versions().keepers().enter().await);
+            let cancel = self.lock_wait().cancel;
+            let keeper = Some(self.db.versions().keepers().enter(&cancel).await?);
             self.db = self.db.pinned(isolation == Isolation::Serializable, keeper);
         }
         let begun = self.begin_writing(&self.lock_wait()).await;

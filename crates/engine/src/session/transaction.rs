@@ -233,7 +233,8 @@ impl Session {
         let notes_reads = isolation == Isolation::Serializable;
         let keeper = match self.is_read_only() {
             true => None,
-            false => Some(self.db.versions().keepers().enter().await),
+            // Who is cancelled meanwhile is told by its statement.
+            false => self.db.versions().keepers().enter(&self.lock_wait().cancel).await.ok(),
         };
         match self.db.block().cloned() {
             None => self.db = self.db.pinned(notes_reads, keeper),

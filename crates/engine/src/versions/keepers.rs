@@ -3,7 +3,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use runtime::sync::WaitQueue;
+use runtime::sync::{Cancel, WaitQueue};
+use types::SqlResult;
+
+use crate::waiting::unless_cancelled;
 
 /// Those that are open, and whether new ones wait.
 #[derive(Default)]
@@ -30,7 +33,10 @@ impl Keepers {
     }
 
     /// One begins: before it takes its snapshot.
-    pub(crate) async fn enter(self: &Arc<Keepers>) -> Arc<Keeper> {
+    ///
+    /// # Errors
+    /// 57014
+    pub(crate) async fn enter(self: &Arc<Keepers>, cancel: &Cancel) -> SqlResult<Arc<Keeper>> {
         let enter = || {
             let mut state = self.state();
             let may_enter = !state.is_closed;
@@ -38,9 +44,9 @@ impl Keepers {
             may_enter.then(|| Arc::new(Keeper(self.clone())))
         };
         if let Some(keeper) = enter() {
-            return keeper;
+            return Ok(keeper);
         }
-        self.opened.wait(enter).await
+        unless_cancelled(cancel, self.opened.wait(enter)).await
     }
 
     /// Whether there are none at this moment.

@@ -123,9 +123,13 @@ fn opaque(operand: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&OPAQUE), vec![operand]))
 }
 
-/// The value behind [`Opaque`].
+/// The value behind [`Opaque`], and what is in a name only because of it.
 fn shown(expr: Expr) -> Result<Transformed<Expr>> {
     match expr {
+        // An aggregation knows its functions by what they are, and not behind another name.
+        Expr::Alias(alias) if alias.name.contains("opaque_operand(") => {
+            Ok(Transformed::yes(*alias.expr))
+        }
         Expr::ScalarFunction(mut call) if call.func.name() == OPAQUE.name() => {
             Ok(Transformed::yes(call.args.swap_remove(0)))
         }
@@ -135,7 +139,7 @@ fn shown(expr: Expr) -> Result<Transformed<Expr>> {
 
 impl ScalarUDFImpl for Opaque {
     fn name(&self) -> &str {
-        "opaque"
+        "opaque_operand"
     }
 
     fn signature(&self) -> &Signature {

@@ -1,7 +1,7 @@
 //! Rows of the delta on their way into a new part.
 //!
 //! Where a table has indexes its rows keep their ids, for entries of indexes lead to these: a place of the part
-//! for which there is no row has a copy of the next one, and its id is marked as deleted. Without indexes the rows
+//! for which there is no row has a copy of a short one, and its id is marked as deleted. Without indexes the rows
 //! get new ids, one after the other.
 
 use std::ops::{Bound, Range};
@@ -23,7 +23,7 @@ use crate::visible::{Entries, VisibleTree};
 const BATCH_ROWS: usize = 4096;
 
 /// Row ids without a row, one after the other, that a part bridges at most.
-const GAP_MAX: i64 = 4096;
+const GAP_MAX: i64 = 1024;
 
 /// Rows of a run whose gaps are not counted: it has just begun.
 const GAPS_FREE: i64 = 64;
@@ -178,16 +178,16 @@ impl RunRows<'_> {
             let mut rows = Rows::new(self.entry);
             self.last = batch(self.snapshot, self.entry, range, &mut rows).await?;
             self.is_over = self.last.is_none();
-            let (rows, ids) = rows.finish();
+            let (rows, ids, shortest) = rows.finish();
             if rows.num_rows() > 0 {
-                return self.bridged(rows, &ids).map(Some);
+                return self.bridged(rows, &ids, shortest).map(Some);
             }
         }
         Ok(None)
     }
 
-    /// With copies of rows in the places before them that have none.
-    fn bridged(&self, rows: RecordBatch, ids: &[i64]) -> SqlResult<RecordBatch> {
+    /// With copies of a row in the places that have none.
+    fn bridged(&self, rows: RecordBatch, ids: &[i64], copied: u32) -> SqlResult<RecordBatch> {
         if !self.run.keeps_ids {
             return Ok(rows);
         }
@@ -195,7 +195,8 @@ impl RunRows<'_> {
         let mut next = if at == 0 { ids[0] } else { self.run.rows[at - 1] + 1 };
         let mut places = Vec::with_capacity(ids.len());
         for (row, id) in (0..).zip(ids) {
-            places.extend((next..=*id).map(|_| row));
+            places.extend((next..*id).map(|_| copied));
+            places.push(row);
             next = id + 1;
         }
         match places.len() == ids.len() {
@@ -237,6 +238,8 @@ struct Rows {
     new: Box<dyn Fn() -> BatchBuilder>,
     builder: BatchBuilder,
     ids: Vec<i64>,
+    /// The bytes of the shortest one, and where it is.
+    shortest: (usize, u32),
 }
 
 impl Rows {
@@ -244,21 +247,24 @@ impl Rows {
         let layout = entry.layout.clone();
         let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
         let new = move || BatchBuilder::new(layout.clone(), &ordinals, BATCH_ROWS);
-        Rows { builder: new(), new: Box::new(new), ids: vec![] }
+        Rows { builder: new(), new: Box::new(new), ids: vec![], shortest: (usize::MAX, 0) }
     }
 
-    fn finish(mut self) -> (RecordBatch, Vec<i64>) {
-        (self.builder.finish(), self.ids)
+    /// The rows, their ids, and the shortest of them.
+    fn finish(mut self) -> (RecordBatch, Vec<i64>, u32) {
+        (self.builder.finish(), self.ids, self.shortest.1)
     }
 }
 
 impl Entries for Rows {
     fn restart(&mut self) {
         (self.builder, self.ids) = ((self.new)(), vec![]);
+        self.shortest = (usize::MAX, 0);
     }
 
     fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
         self.builder.push(key, value);
+        self.shortest = self.shortest.min((value.len(), self.ids.len() as u32));
         self.ids.push(row_id_of(key));
     }
 }

@@ -29,6 +29,9 @@ use crate::waiting::give_way;
 /// How long the turn of a checkpoint is waited for, which one that settles gives on in that time as a rule.
 const TURN: Duration = Duration::from_secs(1);
 
+/// Keys that are looked up at one go.
+const KEYS_AT_ONCE: usize = 1024;
+
 /// What has become a part.
 pub(super) enum Source {
     Delta(Run),
@@ -73,11 +76,12 @@ impl Merges {
         right: &WriteRight,
         made: &mut Vec<TreeId>,
     ) -> SqlResult<bool> {
-        // A backup may have the turn for long: then nobody is to wait for this.
-        if time::timeout(TURN, self.store.checkpoint_turn()).await.is_err() {
+        // The checkpoint at the end writes what has changed since: commits wait for it.
+        self.store.flush().await.map_err(fault::storage)?;
+        if self.has_no_turn().await || right.is_in_the_way() {
             return Ok(false);
         }
-        if right.is_in_the_way() || !right.try_define() || !self.lock(merged, right) {
+        if !right.try_define() || !self.lock(&merged.entry, right) {
             return Ok(false);
         }
         self.versions.settle_all(None).await?;
@@ -87,6 +91,9 @@ impl Merges {
             return Ok(false);
         }
         let Some(new) = self.trees(merged, made).await? else { return Ok(false) };
+        if self.has_no_turn().await {
+            return Ok(false);
+        }
         let entry = merged.entry(&self.store, &new)?;
         let old = merged.entry.clone();
         let parts = (&self.store, &self.versions);
@@ -102,10 +109,14 @@ impl Merges {
         self.versions.settle(version, None).await.map(|()| true)
     }
 
+    /// Whether others have the turn of a checkpoint for long, as a backup has: nobody is to wait for this then.
+    async fn has_no_turn(&self) -> bool {
+        time::timeout(TURN, self.store.checkpoint_turn()).await.is_err()
+    }
+
     /// Has the table and those around it for itself, if nobody else has some of them.
-    fn lock(&self, merged: &Merged, right: &WriteRight) -> bool {
+    pub(super) fn lock(&self, entry: &Arc<TableEntry>, right: &WriteRight) -> bool {
         let newest = self.versions.newest();
-        let entry = &merged.entry;
         let around = newest.tables.referring(entry.def.id).chain(newest.tables.referred(entry));
         std::iter::once(entry)
             .chain(around)
@@ -118,7 +129,7 @@ impl Merges {
         let mut new = New::default();
         match &merged.source {
             Source::Delta(run) => {
-                let Some(gone) = merged.gone(run).await? else { return Ok(None) };
+                let Some(gone) = merged.gone(run, &self.cancel).await? else { return Ok(None) };
                 let mut marks: Vec<i64> =
                     run.gaps().chain(gone).filter(|_| !planted::is("merged-gaps-seen")).collect();
                 marks.sort_unstable();
@@ -201,12 +212,16 @@ impl Merges {
 impl Merged {
     /// The places of rows that have gone since the snapshot; `None` where one has another value, or where there is
     /// one that the snapshot does not see.
-    async fn gone(&self, run: &Run) -> SqlResult<Option<Vec<i64>>> {
+    async fn gone(&self, run: &Run, cancel: &Cancel) -> SqlResult<Option<Vec<i64>>> {
         let (tree, io) = (&self.entry.tree, IoCounters::default());
         let (low, high) = (row_key(run.ids.start), row_key(run.ids.end));
         let view = &self.seen.read_view;
         let mut gone = vec![];
-        for (key, seen) in view.replaced(tree.id(), &low, Some(&high))? {
+        let replaced = view.replaced(tree.id(), &low, Some(&high))?;
+        for (nth, (key, seen)) in replaced.into_iter().enumerate() {
+            if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
+                give_way(cancel).await?;
+            }
             let now = tree.get(&key, &io, <[u8]>::to_vec).await.map_err(fault::storage)?;
             match (seen.as_deref(), now.as_deref()) {
                 (Some(_), None) => gone.push(run.place_of(row_id_of(&key))),
