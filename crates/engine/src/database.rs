@@ -10,9 +10,7 @@ use exec::Governor;
 use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::{TableDef, TableId};
-use storage::{
-    ArchiveStatus, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions, planted,
-};
+use storage::{ArchiveStatus, PoolStats, Store, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activities;
@@ -33,10 +31,6 @@ use crate::settings::{self, Configuration};
 use crate::system::SystemSchemas;
 use crate::versions::{Keeper, Versions};
 use crate::{door, fault};
-
-/// Page size of new databases, unless they want another: the best of SSDs for random reads
-/// (DESIGN, section 4).
-const PAGE_BYTES: u32 = 4096;
 
 /// An open database. Cheap to clone; the last clone closes the file. What was committed with
 /// `synchronous_commit = off` a moment before needs [`Database::close`] or [`Database::settle_within`] to be there again.
@@ -107,15 +101,8 @@ impl Database {
         let shares = Shares::of(&options)?;
         let runtime = Runtime::start(runtime_config(&options))
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
-        let (page_size, is_wanted) = (page_size(&options)?, options.page_bytes.is_some());
-        let store_options = StoreOptions {
-            page_size,
-            pool_bytes: shares.pool,
-            direct: options.direct,
-            log: true,
-            log_durability: options.log_durability,
-            archive: options.archive.clone(),
-        };
+        let store_options = options.of_store(shares.pool)?;
+        let (page_size, is_wanted) = (store_options.page_size, options.page_bytes.is_some());
         let configuration = &options.configuration;
         let snapshots = configuration.count("object_store_snapshots");
         let stores = Stores::new(configuration.list("object_store_hosts"), snapshots);
@@ -569,16 +556,6 @@ pub(crate) fn runtime_config(options: &Options) -> runtime::Config {
     let sqpoll = options.sqpoll.then_some(runtime::Sqpoll { idle: SQPOLL_IDLE, cpu: None });
     let (workers, iopoll) = (options.workers, options.iopoll);
     runtime::Config { workers, ring, sqpoll, iopoll, ..runtime::Config::default() }
-}
-
-/// The page size of a database that is created with these options.
-fn page_size(options: &Options) -> SqlResult<u32> {
-    let bytes = options.page_bytes.unwrap_or(PAGE_BYTES);
-    if bytes.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&bytes) {
-        return Ok(bytes);
-    }
-    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("no page has {bytes} bytes"))
-        .with_hint("Pages have 4kB, 8kB, 16kB or 32kB."))
 }
 
 /// Refuses a file whose pages are not those that were asked for.

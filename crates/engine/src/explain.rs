@@ -6,7 +6,7 @@ use exec::NodeSnapshot;
 use sql::parse::Explaining;
 use sql::plan::Plan;
 
-use crate::query::QueryFigures;
+use crate::figures::QueryFigures;
 use crate::settings::Settings;
 use crate::traced::Traced;
 

@@ -54,3 +54,22 @@ fn io_state(kind: ErrorKind) -> SqlState {
 pub(crate) fn check_entry(tree: &Tree, key: &[u8], value: &[u8]) -> SqlResult<()> {
     tree.check_size(key, value).map_err(storage)
 }
+
+/// XX001
+pub(crate) fn damaged_columns(why: &str) -> SqlError {
+    SqlError::new(SqlState::DATA_CORRUPTED, format!("a column table is damaged: {why}"))
+}
+
+/// What encoding or decoding says, as an error of a statement.
+pub(crate) fn block(error: columnar::Error) -> SqlError {
+    match error {
+        columnar::Error::Unsupported(_) => SqlError::unsupported(error.to_string()),
+        columnar::Error::TooLarge => {
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string())
+        }
+        columnar::Error::Damage(_) | columnar::Error::Absent(_) => {
+            damaged_columns(&error.to_string())
+        }
+        columnar::Error::Mismatch(_) => SqlError::internal(error.to_string()),
+    }
+}

@@ -6,12 +6,17 @@ use std::sync::Arc;
 
 use runtime::fs::Durability;
 use runtime::sim::Disk;
-use storage::ArchiveOptions;
+use storage::{ArchiveOptions, PAGE_SIZE_MAX, PAGE_SIZE_MIN, StoreOptions};
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::device::{DEVICE_PROFILE, DeviceChoice, Opening, asks_to_probe};
 use crate::recovery::RecoveryWatch;
 use crate::settings::Configuration;
 use crate::system::SystemSchemas;
+
+/// Page size of new databases, unless they want another: the best of SSDs for random reads
+/// (DESIGN, section 4).
+const PAGE_BYTES: u32 = 4096;
 
 /// Options of [`crate::Database::create`] and [`crate::Database::open`].
 #[derive(Clone, Debug)]
@@ -82,6 +87,21 @@ pub enum RingKind {
 const MEMORY_BYTES: usize = 1 << 30;
 
 impl Options {
+    /// Those of the store, whose pool has so many bytes.
+    ///
+    /// # Errors
+    /// 22023 for pages of a size that there is not.
+    pub(crate) fn of_store(&self, pool_bytes: usize) -> SqlResult<StoreOptions> {
+        Ok(StoreOptions {
+            page_size: page_size(self)?,
+            pool_bytes,
+            direct: self.direct,
+            log: true,
+            log_durability: self.log_durability,
+            archive: self.archive.clone(),
+        })
+    }
+
     /// The defaults, for a database with these system relations and functions. Those of PostgreSQL are in the crate
     /// `pg`, and so are options with them: `pg::options()`.
     pub fn new(system: Arc<dyn SystemSchemas>) -> Options {
@@ -139,4 +159,14 @@ impl std::str::FromStr for RingKind {
             _ => Err(format!("ring must be auto, uring or threads, not \"{text}\"")),
         }
     }
+}
+
+/// The page size of a database that is created with these options.
+fn page_size(options: &Options) -> SqlResult<u32> {
+    let bytes = options.page_bytes.unwrap_or(PAGE_BYTES);
+    if bytes.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("no page has {bytes} bytes"))
+        .with_hint("Pages have 4kB, 8kB, 16kB or 32kB."))
 }

@@ -19,52 +19,13 @@ use crate::activity::{Activity, LiveQuery};
 use crate::catalog::TableEntry;
 use crate::columns::{ChunkFetch, ColumnSource};
 use crate::database::Database;
+use crate::figures::QueryFigures;
 use crate::lookup::TableLookup;
 use crate::objects::Room;
 use crate::settings::Settings;
 use crate::source::TableSource;
 use crate::system::SystemCatalog;
 use crate::waiting::unless_cancelled;
-
-/// What running a query took: counted at run time.
-#[derive(Clone, Debug)]
-pub struct QueryFigures {
-    /// From the start of execution to its end, planning apart.
-    pub elapsed: Duration,
-    /// Planning.
-    pub planning: Duration,
-    /// Tasks and figures per plan node.
-    pub progress: ProgressSnapshot,
-    /// The runtime's accounts: CPU, reads, bytes.
-    pub account: AccountSnapshot,
-}
-
-/// Fastest and slowest partition of a `static` run.
-#[derive(Clone, Copy, Debug)]
-pub struct StaticSpread {
-    /// The fastest partition's time.
-    pub min: Duration,
-    /// The slowest partition's time.
-    pub max: Duration,
-}
-
-impl QueryFigures {
-    /// Pages read from the device.
-    pub fn reads(&self) -> u64 {
-        self.progress.nodes.iter().map(|n| n.reads).sum()
-    }
-
-    /// Bytes read from the device.
-    pub fn read_bytes(&self) -> u64 {
-        self.progress.nodes.iter().map(|n| n.read_bytes).sum()
-    }
-
-    /// The spread of the partitions' times, of a `static` run.
-    pub fn static_spread(&self) -> Option<StaticSpread> {
-        let times = self.progress.partitions.iter().map(|p| Duration::from_nanos(p.elapsed_ns));
-        Some(StaticSpread { min: times.clone().min()?, max: times.max()? })
-    }
-}
 
 /// The tables of a snapshot as `exec` wants them.
 struct SnapshotTables {

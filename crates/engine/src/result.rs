@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::query::QueryFigures;
+use crate::figures::QueryFigures;
 
 /// The result of one statement.
 #[derive(Debug)]

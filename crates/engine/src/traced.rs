@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sql::plan::Plan;
 
-use crate::query::QueryFigures;
+use crate::figures::QueryFigures;
 
 /// A query that a statement has run.
 pub(crate) struct Traced {

@@ -19,11 +19,10 @@ use crate::parse::{
 };
 use crate::quote::quote_ident;
 
+mod asked;
 mod check;
 mod expressions;
 mod inference;
-mod literals;
-mod named;
 mod relations;
 
 pub use check::check;
@@ -129,7 +128,7 @@ fn of_named(
     for _ in 0..ROUNDS_MAX {
         let (before, mut ast) = (inference.known(), query.clone());
         crate::planner::rewrite(&mut ast, catalog)?;
-        literals::say_types(&mut ast);
+        asked::say_types(&mut ast);
         let bound = crate::logical::inferred(ast, catalog, inference);
         if let Some(refused) = inference.refused() {
             return Err(refused);
@@ -171,7 +170,7 @@ fn of_inner(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) ->
     if !is_open(inference) || query.visit(&mut inner).is_break() {
         return Ok(());
     }
-    if let Some(named) = named::all_named(query) {
+    if let Some(named) = asked::all_named(query) {
         drop(of_named(&named, catalog, inference, &[]));
     }
     for query in inner.windowed {

@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::stored::StoredPart;
 use crate::fault;
+pub(super) use crate::fault::{block as block_error, damaged_columns as damaged};
 
 /// What an entry of a part's tree holds: the last byte of its key, behind the id of the chunk's first
 /// row.
@@ -87,22 +88,5 @@ impl Part {
             true => Ok(chunks),
             false => Err(damaged("the chunks of a part have other rows than it")),
         }
-    }
-}
-
-/// XX001
-pub(super) fn damaged(why: &str) -> SqlError {
-    SqlError::new(SqlState::DATA_CORRUPTED, format!("a column table is damaged: {why}"))
-}
-
-/// What encoding or decoding says, as an error of a statement.
-pub(super) fn block_error(error: columnar::Error) -> SqlError {
-    match error {
-        columnar::Error::Unsupported(_) => SqlError::unsupported(error.to_string()),
-        columnar::Error::TooLarge => {
-            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string())
-        }
-        columnar::Error::Damage(_) | columnar::Error::Absent(_) => damaged(&error.to_string()),
-        columnar::Error::Mismatch(_) => SqlError::internal(error.to_string()),
     }
 }

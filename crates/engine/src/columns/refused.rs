@@ -4,7 +4,7 @@ use columnar::encode;
 use sql::catalog::{TableDef, TableStorage};
 use types::{SqlError, SqlResult};
 
-use super::part::block_error;
+use crate::fault::block as block_error;
 
 /// Refuses definitions that a column table cannot have.
 ///

@@ -8,7 +8,7 @@ use sql::ScalarValue;
 use sql::plan::{self, RestrictionTest};
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::part::block_error;
+use crate::fault::block as block_error;
 
 /// What a scan demands of one column.
 pub(super) struct Restricted {

@@ -12,7 +12,8 @@ use exec::{LocalFuture, batch_bytes};
 use runtime::sync::WaitQueue;
 use types::SqlResult;
 
-use crate::query::{QueryFigures, Run};
+use crate::figures::QueryFigures;
+use crate::query::Run;
 
 /// Bytes of rows that wait to be taken. A batch has 2048 rows at most, so some batches of narrow
 /// rows, or one of wide ones: one batch always fits.

@@ -27,8 +27,7 @@ impl AnalyzerRule for ExactConstants {
             let preserver = NamePreserver::new(&node);
             let folded = node.map_expressions(|expr| {
                 let name = preserver.save(&expr);
-                let folded = expr.transform_up(fold)?.transform_data(told_apart)?;
-                Ok(folded.update_data(|e| name.restore(e)))
+                Ok(folded(expr)?.update_data(|e| name.restore(e)))
             })?;
             Ok(folded.update_data(false_if_unknown))
         })
@@ -40,9 +39,14 @@ impl AnalyzerRule for ExactConstants {
     }
 }
 
+/// The expression with all that is made of literals computed.
+pub(super) fn folded(expr: Expr) -> Result<Transformed<Expr>> {
+    expr.transform_up(fold)?.transform_data(told_apart)
+}
+
 /// The expression with a mark at each literal that is an instant: to the library it equals the moment without a
 /// zone of the same number, and two expressions that differ in nothing else would be computed as one.
-pub(super) fn told_apart(expr: Expr) -> Result<Transformed<Expr>> {
+fn told_apart(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|part| match part {
         Expr::Literal(value @ ScalarValue::TimestampMicrosecond(_, Some(_)), None) => {
             let mark = BTreeMap::from([("instant".to_owned(), String::new())]);

@@ -23,7 +23,7 @@ use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
 use types::datetime::infinite::{is_finite, is_finite_date};
 
-use super::dependencies;
+use super::{constants, dependencies};
 use crate::expr::as_case;
 
 /// A rule of the library, and what is done around it.
@@ -115,7 +115,9 @@ pub(super) fn simplified() -> Guarded<SimplifyExpressions> {
         rule: SimplifyExpressions::new(),
         guard: |rule, plan, config| match casts_infinity(&plan)? {
             true => as_cases(plan),
-            false => super::simplified::simplified(plan, |plan| rule.rewrite(plan, config)),
+            false => super::simplified::simplified(plan, constants::folded, |plan| {
+                rule.rewrite(plan, config)
+            }),
         },
     }
 }

@@ -13,25 +13,21 @@ use datafusion_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::constants::{fold, told_apart};
-
-/// The plan with what is constant folded by our rules, and the rest simplified by `simplify`, to which
+/// The plan with what is constant folded by `fold`, by our rules, and the rest simplified by `simplify`, to which
 /// operands that it might make constant look like values that nobody knows.
 pub(super) fn simplified(
     plan: LogicalPlan,
+    fold: impl Fn(Expr) -> Result<Transformed<Expr>>,
     simplify: impl FnOnce(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<Transformed<LogicalPlan>> {
-    let folded = each(plan, |expr| expr.transform_up(fold)?.transform_data(told_apart))?;
+    let folded = each(plan, &fold)?;
     let opaque = each(folded.data, |expr| expr.transform_up(with_opaque_operands))?;
     let simplified = simplify(opaque.data)?;
     let changed = folded.transformed || simplified.transformed;
     if !opaque.transformed {
         return Ok(Transformed::new_transformed(simplified.data, changed));
     }
-    let shown = each(simplified.data, |expr| {
-        let folded = |expr: Expr| expr.transform_up(fold)?.transform_data(told_apart);
-        expr.transform_up(shown)?.transform_data(folded)
-    })?;
+    let shown = each(simplified.data, |expr| expr.transform_up(shown)?.transform_data(&fold))?;
     Ok(Transformed::new_transformed(shown.data, changed))
 }
 

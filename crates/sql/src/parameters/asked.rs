@@ -1,14 +1,32 @@
-//! Queries of `WITH` that nothing names, named where they stand: there they see the columns of the queries around.
+//! The query that is bound while types of parameters are found: whole numbers that columns are made of are integers,
+//! and queries of `WITH` that nothing names are named.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, VisitMut, VisitorMut};
 
-use crate::parse::{identifier, parsed_query};
+use crate::parse::{identifier, parsed_query, say_integers};
 use crate::quote::quote_ident;
 
+/// Says of outputs that are integers in PostgreSQL that they are.
+pub(super) fn say_types(query: &mut Query) {
+    // The visit itself never stops.
+    let _ = query.visit(&mut Columns);
+}
+
+struct Columns;
+
+impl VisitorMut for Columns {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        say_integers(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
 /// The query with each of its `WITH`, and of those inside, in a condition of the select behind it; `None` where
-/// there is none. It finds the types of parameters, and is not run.
+/// there is none. There they see the columns of the queries around. It finds the types of parameters, and is not run.
 pub(super) fn all_named(query: &Query) -> Option<Query> {
     let mut named = query.clone();
     let mut naming = Naming { has_named: false };
