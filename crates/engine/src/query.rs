@@ -6,11 +6,11 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use exec::{
-    Governor, Grant, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation,
-    ScanFilter, Source, Tables, batch_bytes,
+    Governor, Grant, LocalFuture, Lookup, Progress, Query, Reservation, ScanFilter, Source, Tables,
+    batch_bytes,
 };
+use runtime::Account;
 use runtime::sync::{Cancel, Permits};
-use runtime::{Account, AccountSnapshot};
 use sql::catalog::TableDef;
 use sql::plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
 use types::{SqlError, SqlResult};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use runtime::IoCounters;
 use storage::{Store, Tree, TreeId};
-use types::{SqlError, SqlResult, SqlState};
+use types::SqlResult;
 
 use super::stored::StoredPart;
 use crate::fault;
