@@ -271,7 +271,6 @@ impl Merges {
                     self.counts.put_off.fetch_add(1, Relaxed);
                     attempt += 1;
                     if attempt == ATTEMPTS {
-                        self.note(table, |looked, now| looked.in_vain(now, due));
                         return Ok(());
                     }
                     unless_cancelled(&self.cancel, time::sleep(pause)).await?;
@@ -300,7 +299,7 @@ impl Merges {
         let seen = self.versions.visible();
         let Some(entry) = seen.table_by_id(table).cloned() else { return Ok(Outcome::Nothing) };
         // Who has some of the table now will have it at the end, too, as a rule.
-        if !self.lock(&entry, &right) {
+        if !self.lock(&entry, &right).await? {
             return Ok(Outcome::PutOff);
         }
         right.let_go();

@@ -21,13 +21,25 @@ pub(super) fn simplified(
     simplify: impl FnOnce(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<Transformed<LogicalPlan>> {
     let folded = each(plan, &fold)?;
-    let opaque = each(folded.data, |expr| expr.transform_up(with_opaque_operands))?;
+    let (names, mut saved) = (NamePreserver::new(&folded.data), vec![]);
+    // No name is put over what is only for a moment: rules know functions by what they are.
+    let opaque = folded.data.map_expressions(|expr| {
+        saved.push(names.save(&expr));
+        expr.transform_up(with_opaque_operands)
+    })?;
     let simplified = simplify(opaque.data)?;
     let changed = folded.transformed || simplified.transformed;
     if !opaque.transformed {
         return Ok(Transformed::new_transformed(simplified.data, changed));
     }
-    let shown = each(simplified.data, |expr| expr.transform_up(shown)?.transform_data(&fold))?;
+    let mut saved = saved.into_iter();
+    let shown = simplified.data.map_expressions(|expr| {
+        let shown = expr.transform_up(shown)?.transform_data(&fold)?;
+        Ok(match saved.next() {
+            Some(name) => shown.update_data(|expr| name.restore(expr)),
+            None => shown,
+        })
+    })?;
     Ok(Transformed::new_transformed(shown.data, changed))
 }
 
@@ -122,7 +134,6 @@ fn opaque(operand: Expr) -> Expr {
 /// The value behind [`Opaque`], and what is in a name only because of it.
 fn shown(expr: Expr) -> Result<Transformed<Expr>> {
     match expr {
-        // An aggregation knows its functions by what they are, and not behind another name.
         Expr::Alias(alias) if alias.name.contains("opaque_operand(") => {
             Ok(Transformed::yes(*alias.expr))
         }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use runtime::sync::Cancel;
 use runtime::{IoCounters, time};
 use storage::{BulkLoader, Cursor, Direction, LeafRows, Store, Tree, TreeId, planted};
-use types::SqlResult;
 use types::row::row_id_of;
+use types::{SqlError, SqlResult};
 
 use super::Merges;
 use super::delta::Run;
@@ -23,11 +23,14 @@ use crate::columns::{StoredColumns, StoredPart};
 use crate::commit::change_apart;
 use crate::fault;
 use crate::load::drop_trees;
-use crate::locks::{LockKey, LockMode, WriteRight};
+use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
 use crate::waiting::give_way;
 
 /// How long the turn of a checkpoint is waited for, which one that settles gives on in that time as a rule.
 const TURN: Duration = Duration::from_secs(1);
+
+/// How long the lock of the table is waited for.
+const LOCK: Duration = Duration::from_millis(50);
 
 /// Keys that are looked up at one go.
 const KEYS_AT_ONCE: usize = 1024;
@@ -81,7 +84,7 @@ impl Merges {
         if self.has_no_turn().await || right.is_in_the_way() {
             return Ok(false);
         }
-        if !right.try_define() || !self.lock(&merged.entry, right) {
+        if !self.lock(&merged.entry, right).await? || !right.try_define() {
             return Ok(false);
         }
         self.versions.settle_all(None).await?;
@@ -114,13 +117,27 @@ impl Merges {
         time::timeout(TURN, self.store.checkpoint_turn()).await.is_err()
     }
 
-    /// Has the table and those around it for itself, if nobody else has some of them.
-    pub(super) fn lock(&self, entry: &Arc<TableEntry>, right: &WriteRight) -> bool {
+    /// Has the table and those around it for itself, if nobody else has some of them. For the table it waits in
+    /// turn, for a moment, with nothing locked that others could wait for: under many who write one after the
+    /// other it would never be free.
+    ///
+    /// # Errors
+    /// 57014
+    pub(super) async fn lock(
+        &self,
+        entry: &Arc<TableEntry>,
+        right: &WriteRight,
+    ) -> SqlResult<bool> {
+        let (cancel, timeout) = (self.cancel.clone(), Some(LOCK));
+        let wait = LockWait { cancel, timeout, ..LockWait::default() };
+        let own = vec![(LockKey::of_table(entry.tree_id), LockMode::Update)];
+        if right.lock(own, &wait).await.is_err() {
+            return if self.cancel.is_cancelled() { Err(SqlError::cancelled()) } else { Ok(false) };
+        }
         let newest = self.versions.newest();
         let around = newest.tables.referring(entry.def.id).chain(newest.tables.referred(entry));
-        std::iter::once(entry)
-            .chain(around)
-            .all(|entry| right.try_lock(&LockKey::of_table(entry.tree_id), LockMode::Update))
+        let key = |entry: &Arc<TableEntry>| LockKey::of_table(entry.tree_id);
+        Ok(around.map(key).all(|key| right.try_lock(&key, LockMode::Update)))
     }
 
     /// Delta and deleted rows as they are with the part; `None` where others have changed what it was made of.
