@@ -26,6 +26,7 @@ use crate::library::{Counted, at_most_one, is_key};
 mod asking;
 mod dependent;
 mod subqueries;
+mod ties;
 
 use asking::Asking;
 use dependent::Dependent;
@@ -62,6 +63,7 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
             let right = &join.right;
             found |= names_others(&right.all_out_ref_exprs(), node);
             found |= has_having(right) || has_other_aggregate(right) || has_semi_join(right);
+            found |= ties::groups_what_is_tied(right);
         }
         let kept = matches!(node, LogicalPlan::Filter(_));
         for expr in node.expressions() {
