@@ -41,6 +41,7 @@ mod overriding;
 mod place;
 mod precedence;
 mod prepare;
+mod recursion;
 mod refuse;
 mod relations;
 mod reorganize;

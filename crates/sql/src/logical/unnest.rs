@@ -51,7 +51,9 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
         }
         Expr::Exists(Exists { subquery: s, .. })
         | Expr::InSubquery(InSubquery { subquery: s, .. }) => {
-            correlated(s) && (has_having(&s.subquery) || has_semi_join(&s.subquery))
+            let plan = &s.subquery;
+            let is_other = has_having(plan) || has_semi_join(plan);
+            correlated(s) && (is_other || ties::gathers_what_is_tied(plan))
         }
         _ => false,
     };
@@ -63,7 +65,7 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
             let right = &join.right;
             found |= names_others(&right.all_out_ref_exprs(), node);
             found |= has_having(right) || has_other_aggregate(right) || has_semi_join(right);
-            found |= ties::groups_what_is_tied(right);
+            found |= ties::gathers_what_is_tied(right);
         }
         let kept = matches!(node, LogicalPlan::Filter(_));
         for expr in node.expressions() {

@@ -69,6 +69,9 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         fetch_as_limit(query);
+        if let Err(error) = super::recursion::apart(query) {
+            return flow(Err(error));
+        }
         if let SetExpr::Select(select) = query.body.as_mut() {
             super::lateral::join_what_is_before(select);
         }
