@@ -90,7 +90,6 @@ pub(crate) async fn drop_indexes(
         let message = format!("index \"{name}\" does not exist");
         return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
     }
-    names.iter().try_for_each(|name| check_not_needed(writing.snapshot(), name))?;
     let names: Vec<String> = names.iter().filter(is_there).cloned().collect();
     if names.is_empty() {
         return Ok(());
@@ -98,6 +97,8 @@ pub(crate) async fn drop_indexes(
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
             for name in names {
+                // Of two that would do for a foreign key the second one is needed when the first has gone.
+                check_not_needed(snapshot, &name)?;
                 // One that is named twice has gone.
                 let found = snapshot.index(&name).map(|(entry, at)| (entry.clone(), at));
                 if let Some((entry, position)) = found {
@@ -137,7 +138,7 @@ fn check_not_referred_to(
         let mut unique = others.filter(|(_, index)| index.is_always_unique());
         same(&def.primary_key, columns) || unique.any(|(_, index)| same(&index.columns, columns))
     };
-    for child in snapshot.tables.referring(def.id) {
+    for child in snapshot.all_tables() {
         let keys = child.def.constraints.foreign_keys.iter().filter(|key| key.table == def.id.0);
         let index = &def.indexes[position];
         let mut keys = keys.filter(|key| same(&index.columns, &key.referenced));

@@ -3,7 +3,7 @@
 //! A transaction that changes rows has the *right to write*, which any number may have beside each other.
 //! One of them at a time may change definitions, too, of tables that it has locked as a whole. What puts other
 //! trees in the place of those that others may have has the right alone: it waits until the others have ended,
-//! and those who come later wait for it. Whoever has the right keeps it until what was changed is visible.
+//! and those who come later wait for it. (A merge of a column table has the table as a whole in the place of that.) Whoever has the right keeps it until what was changed is visible.
 //!
 //! Those who write beside each other lock the keys that they change, or that must stay as they are, until
 //! they end. The modes are those of PostgreSQL's row locks. Whoever would wait in a circle fails with
@@ -211,11 +211,15 @@ impl Locks {
         Ok(right)
     }
 
-    /// The right to write beside others, for who does not wait.
+    /// The right to write beside others, for who waits for nobody, or for keys a moment at most: no statement fails
+    /// with 40P01 because of such a wait.
     pub(crate) fn try_share(&self) -> Option<WriteRight> {
         let right = self.new_right();
-        let shared = right.state().share(right.0.id, None);
-        shared.map(|()| right)
+        let mut state = right.state();
+        state.share(right.0.id, None)?;
+        state.set_giving_up(right.0.id);
+        drop(state);
+        Some(right)
     }
 
     fn new_right(&self) -> WriteRight {

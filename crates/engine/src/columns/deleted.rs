@@ -22,7 +22,7 @@ pub(crate) enum Deleted {
 
 /// Gathers row ids.
 #[derive(Default)]
-struct Ids(Vec<i64>);
+pub(super) struct Ids(pub(super) Vec<i64>);
 
 impl Entries for Ids {
     fn restart(&mut self) {

@@ -4,8 +4,8 @@
 //! Who commits changes of column tables looks whether it is time ([`Merges::look`]); one task at a time does the work,
 //! table by table. It makes a part of what is visible, beside those who read and write, with the right that all who
 //! write have; it gives that back when somebody wants to write alone. Only the last step (`merge/replace.rs`) keeps
-//! others from the table. It waits for nobody: where others have something that it needs, the part is dropped, and the
-//! merge is tried again a while later.
+//! others from the table. It waits a moment for the table alone: where others have something that it needs, the part is
+//! dropped, and the merge is tried again a while later.
 //!
 //! The new trees are the table's by the next version of the catalog, as after all loads: a crash leaves the old or the
 //! new ones. The task has no handle of the database, whose last one must not be dropped on a worker.
@@ -84,6 +84,8 @@ struct State {
     waiting: BTreeSet<TableId>,
     /// The task merges one, or looks for the next.
     is_running: bool,
+    /// Those of the last look.
+    bounds: Option<Bounds>,
     looked: BTreeMap<TableId, Looked>,
     last_failure: Option<String>,
 }
@@ -159,10 +161,12 @@ impl Merges {
 
     /// Has those of the tables merged for which it is time; in a task.
     pub(crate) fn look(self: &Arc<Merges>, bounds: Bounds, tables: &BTreeSet<TableId>) {
+        // What is going on goes by them, too.
+        self.state().bounds = Some(bounds);
         if bounds.are_off() || self.cancel.is_cancelled() {
             return;
         }
-        let is_due = |table: &&TableId| self.due(**table, bounds).is_some();
+        let is_due = |table: &&TableId| self.due(**table).is_some();
         let due: Vec<TableId> = tables.iter().filter(is_due).copied().collect();
         if due.is_empty() {
             return;
@@ -171,7 +175,7 @@ impl Merges {
         state.waiting.extend(due);
         if !std::mem::replace(&mut state.is_running, true) {
             let merges = self.clone();
-            drop(runtime::spawn(async move { merges.run(bounds).await }));
+            drop(runtime::spawn(async move { merges.run().await }));
         }
     }
 
@@ -195,15 +199,19 @@ impl Merges {
         }
     }
 
-    fn due(&self, table: TableId, bounds: Bounds) -> Option<Due> {
-        let looked = self.state().looked.get(&table).copied().unwrap_or_default();
-        bounds.due(self.versions.visible().table_by_id(table)?, looked)
+    fn due(&self, table: TableId) -> Option<(Due, Bounds)> {
+        let (bounds, looked) = {
+            let state = self.state();
+            (state.bounds?, state.looked.get(&table).copied().unwrap_or_default())
+        };
+        let due = bounds.due(self.versions.visible().table_by_id(table)?, looked)?;
+        Some((due, bounds))
     }
 
-    async fn run(self: Arc<Merges>, bounds: Bounds) {
+    async fn run(self: Arc<Merges>) {
         while let Some(table) = self.next() {
             let (merges, before, began) = (self.clone(), self.status(), time::now());
-            let work = async move { merges.merge(table, bounds).await };
+            let work = async move { merges.merge(table).await };
             let merged = runtime::spawn(work).await.unwrap_or_else(|aborted| {
                 Err(SqlError::internal(format!("a merge failed: {aborted}")))
             });
@@ -258,9 +266,9 @@ impl Merges {
     ///
     /// # Errors
     /// Those of storage; 57014 when it is wanted no longer.
-    async fn merge(&self, table: TableId, bounds: Bounds) -> SqlResult<()> {
+    async fn merge(&self, table: TableId) -> SqlResult<()> {
         let (mut attempt, mut pause) = (0, PAUSE);
-        while let Some(due) = self.due(table, bounds) {
+        while let Some((due, bounds)) = self.due(table) {
             match Box::pin(self.attempt(table, due, bounds)).await? {
                 Outcome::Merged => {
                     (attempt, pause) = (0, PAUSE);

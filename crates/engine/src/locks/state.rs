@@ -35,6 +35,8 @@ struct Writer {
     waits_for: Option<(LockKey, LockMode)>,
     /// It waits until it may change definitions.
     waits_to_define: bool,
+    /// Its waits end soon by themselves: nobody waits for it in a circle.
+    gives_up: bool,
 }
 
 #[derive(Default)]
@@ -91,6 +93,11 @@ impl State {
         }
         self.writers.entry(id).or_default().session = session;
         Some(())
+    }
+
+    /// One that shares the right waits for keys a moment at most.
+    pub(super) fn set_giving_up(&mut self, id: u64) {
+        self.writers.get_mut(&id).expect("who gives up has the right to write").gives_up = true;
     }
 
     /// Whether one has the right, or may have it beside others.
@@ -417,6 +424,9 @@ impl State {
 
     /// Those for whose end one waits.
     fn waited_for(&self, id: u64) -> Vec<u64> {
+        if self.writers.get(&id).is_some_and(|writer| writer.gives_up) {
+            return vec![];
+        }
         if self.upgrading == Some(id) {
             return self.writers.keys().copied().filter(|other| *other != id).collect();
         }

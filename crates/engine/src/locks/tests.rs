@@ -96,6 +96,32 @@ fn the_last_of_a_circle_fails() {
 }
 
 #[test]
+fn a_wait_that_ends_by_itself_is_no_part_of_a_circle() {
+    use LockMode::{KeyShare, Update};
+    run(|| async {
+        let locks = Locks::default();
+        let one = locks.share(&short()).await.expect("nobody writes");
+        let two = locks.share(&short()).await.expect("nobody writes alone");
+        // The empty key is the table.
+        one.lock(key("", KeyShare), &short()).await.expect("nobody has it");
+        two.lock(key("a", Update), &short()).await.expect("nobody has it");
+        let merge = locks.try_share().expect("nobody writes alone");
+        let gives_up = runtime::spawn(async move { merge.lock(key("", Update), &short()).await });
+        runtime::yield_now().await;
+        let theirs = two.clone();
+        let behind =
+            runtime::spawn(
+                async move { theirs.lock(key("", KeyShare), &LockWait::default()).await },
+            );
+        runtime::yield_now().await;
+        // Who waits for it waits for one that waits for the merge, which waits for the first.
+        assert_eq!(state(one.lock(key("a", Update), &short()).await), "55P03");
+        assert_eq!(state(gives_up.await.expect("it goes on")), "55P03");
+        behind.await.expect("it goes on").expect("nobody is before it");
+    });
+}
+
+#[test]
 fn one_at_a_time_changes_definitions_beside_the_others() {
     run(|| async {
         let locks = Locks::default();

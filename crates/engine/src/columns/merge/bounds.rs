@@ -52,7 +52,8 @@ impl Bounds {
 
     /// What of a table is to be merged, which had so much when nothing could be. Its chunks lie in the file.
     pub(super) fn due(&self, entry: &TableEntry, looked: Looked) -> Option<Due> {
-        let columns = entry.columns.as_ref().filter(|columns| columns.remote.is_none())?;
+        let columns = entry.columns.as_ref();
+        let columns = columns.filter(|columns| columns.remote.is_none() && !self.are_off())?;
         let now = Looked::at(entry, columns);
         // Half as much again makes another look worth it, and so does what has begun anew.
         let has_grown = |now: u64, then: u64| now > then + then / 2 || now < then / 2;

@@ -15,6 +15,7 @@ use types::row::{BatchBuilder, row_id_of};
 
 use super::Stop;
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::deleted::Ids;
 use crate::columns::part::row_key;
 use crate::dml::internal;
 use crate::visible::{Entries, VisibleTree};
@@ -217,20 +218,6 @@ async fn batch(
     let io = IoCounters::default();
     let first = tree.first(&range, Direction::Forward, BATCH_ROWS, &io, entries).await?;
     Ok(first.last)
-}
-
-/// Row ids.
-#[derive(Default)]
-struct Ids(Vec<i64>);
-
-impl Entries for Ids {
-    fn restart(&mut self) {
-        self.0.clear();
-    }
-
-    fn take(&mut self, _: usize, key: &[u8], _: &[u8]) {
-        self.0.push(row_id_of(key));
-    }
 }
 
 /// Rows with their ids.

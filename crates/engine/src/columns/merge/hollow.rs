@@ -5,14 +5,13 @@ use std::ops::Bound;
 
 use runtime::IoCounters;
 use storage::Direction;
-use types::row::row_id_of;
 
 use super::Stop;
 use super::bounds::Bounds;
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::deleted::Ids;
 use crate::columns::part::row_key;
 use crate::columns::{Columns, Part};
-use crate::visible::Entries;
 
 /// Marks that are read at once.
 const BATCH_MARKS: usize = 4096;
@@ -107,7 +106,7 @@ async fn gone(
     goes_on: &mut impl FnMut() -> Result<(), Stop>,
 ) -> Result<Gone, Stop> {
     let (tree, io) = (snapshot.visible(columns.deleted.clone()), IoCounters::default());
-    let (mut gone, mut marks) = (Gone::new(part), Marks::default());
+    let (mut gone, mut marks) = (Gone::new(part), Ids::default());
     let mut low = Bound::Included(row_key(part.first_row).to_vec());
     loop {
         goes_on()?;
@@ -116,18 +115,5 @@ async fn gone(
         marks.0.drain(..).for_each(|id| gone.insert(id));
         let Some(last) = first.last else { return Ok(gone.counted()) };
         low = Bound::Excluded(last);
-    }
-}
-
-#[derive(Default)]
-struct Marks(Vec<i64>);
-
-impl Entries for Marks {
-    fn restart(&mut self) {
-        self.0.clear();
-    }
-
-    fn take(&mut self, _: usize, key: &[u8], _: &[u8]) {
-        self.0.push(row_id_of(key));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Here nobody else changes the table, which is locked as a whole, and what has changed since the snapshot of which
 //! the new part was made is made good: rows that have gone are marked, rows that came stay in the delta. The merge
-//! waits for nobody: what others have it leaves alone, and tries again later.
+//! waits a moment for the table, in turn: what others have it leaves alone, and tries again later.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const TURN: Duration = Duration::from_secs(1);
 /// How long the lock of the table is waited for.
 const LOCK: Duration = Duration::from_millis(50);
 
-/// Keys that are looked up at one go.
+/// Keys that are looked up or written at one go.
 const KEYS_AT_ONCE: usize = 1024;
 
 /// What has become a part.
@@ -79,6 +79,9 @@ impl Merges {
         right: &WriteRight,
         made: &mut Vec<TreeId>,
     ) -> SqlResult<bool> {
+        if right.is_in_the_way() {
+            return Ok(false);
+        }
         // The checkpoint at the end writes what has changed since: commits wait for it.
         self.store.flush().await.map_err(fault::storage)?;
         if self.has_no_turn().await || right.is_in_the_way() {
@@ -190,16 +193,16 @@ impl Merges {
         made: &mut Vec<TreeId>,
     ) -> SqlResult<TreeId> {
         let mut filling = Filling::begin(&self.store, made).await?;
-        let (mut new, mut old) = (marks.iter().copied().peekable(), Ids::of(deleted));
+        let (mut new, mut old) = (marks.iter().copied().peekable(), IdCursor::of(deleted));
         while let Some(id) = old.next(&self.cancel).await? {
             while let Some(mark) = new.next_if(|mark| *mark < id) {
-                filling.mark(mark).await?;
+                filling.mark(mark, &self.cancel).await?;
             }
             new.next_if_eq(&id);
-            filling.mark(id).await?;
+            filling.mark(id, &self.cancel).await?;
         }
         for mark in new {
-            filling.mark(mark).await?;
+            filling.mark(mark, &self.cancel).await?;
         }
         filling.finish().await
     }
@@ -212,14 +215,14 @@ impl Merges {
         made: &mut Vec<TreeId>,
     ) -> SqlResult<TreeId> {
         let mut filling = Filling::begin(&self.store, made).await?;
-        let (mut old, rows) = (Ids::of(deleted), hollow.part.first_row..hollow.part.end());
+        let (mut old, rows) = (IdCursor::of(deleted), hollow.part.first_row..hollow.part.end());
         while let Some(id) = old.next(&self.cancel).await? {
             let place = match rows.contains(&id) {
                 true => hollow.gone.place_of(id),
                 false => Some(id),
             };
             if let Some(place) = place {
-                filling.mark(place).await?;
+                filling.mark(place, &self.cancel).await?;
             }
         }
         filling.finish().await
@@ -290,6 +293,7 @@ impl Merged {
 struct Filling {
     id: TreeId,
     loader: BulkLoader,
+    marked: usize,
 }
 
 impl Filling {
@@ -297,10 +301,15 @@ impl Filling {
         let id = store.create_tree().await.map_err(fault::storage)?;
         made.push(id);
         let tree = store.tree(id).map_err(fault::storage)?;
-        Ok(Filling { id, loader: tree.bulk_loader().await.map_err(fault::storage)? })
+        let loader = tree.bulk_loader().await.map_err(fault::storage)?;
+        Ok(Filling { id, loader, marked: 0 })
     }
 
-    async fn mark(&mut self, id: i64) -> SqlResult<()> {
+    async fn mark(&mut self, id: i64, cancel: &Cancel) -> SqlResult<()> {
+        self.marked += 1;
+        if self.marked % KEYS_AT_ONCE == 0 {
+            give_way(cancel).await?;
+        }
         self.loader.push(&row_key(id), b"").await.map_err(fault::storage)
     }
 
@@ -311,17 +320,17 @@ impl Filling {
 }
 
 /// The row ids that a tree has as keys, in order.
-struct Ids {
+struct IdCursor {
     rows: Cursor,
     leaf: Option<LeafRows>,
     at: usize,
     key: Vec<u8>,
 }
 
-impl Ids {
-    fn of(tree: &Tree) -> Ids {
+impl IdCursor {
+    fn of(tree: &Tree) -> IdCursor {
         let rows = tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-        Ids { rows, leaf: None, at: 0, key: vec![] }
+        IdCursor { rows, leaf: None, at: 0, key: vec![] }
     }
 
     async fn next(&mut self, cancel: &Cancel) -> SqlResult<Option<i64>> {
