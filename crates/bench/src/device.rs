@@ -1,6 +1,7 @@
 //! The device's own limit, probed through the same kind of ring in the same run.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -109,29 +110,58 @@ async fn one_reader(
 /// Reads the database's file once in sequence, so that caches below the device, which nobody here
 /// can empty, treat all sides of a comparison alike.
 pub fn read_through(db: &Database) -> SqlResult<()> {
+    let len = std::fs::metadata(db.path()).map_err(failed)?.len();
+    let starts = (0..len).step_by(READ_BYTES);
+    let requests = starts.map(|start| start..len.min(start + READ_BYTES as u64)).collect();
     let path = db.path().to_owned();
-    let read = move || async move {
-        let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
-        let file = File::open(path, options).await?;
-        let len = file.len().await?;
-        let mut running = VecDeque::new();
-        for offset in (0..len).step_by(READ_BYTES) {
-            let file = file.clone();
-            running.push_back(runtime::spawn(async move {
-                file.read_at(IoBuf::alloc(READ_BYTES), offset).await.0.map(|_| ())
-            }));
-            if running.len() >= READS_IN_FLIGHT
-                && let Some(oldest) = running.pop_front()
-            {
-                oldest.await.map_err(std::io::Error::other)??;
-            }
+    db.runtime_handle().block_on(move || read_all(path, requests)).map_err(failed)
+}
+
+/// Bytes per second of reading these places of the file in their order, with as many requests of a megabyte at once
+/// as the device wants: what a scan can reach at most.
+pub fn sequential(db: &Database, places: &[Range<u64>]) -> SqlResult<f64> {
+    let bytes: u64 = places.iter().map(|place| place.end - place.start).sum();
+    let (path, requests) = (db.path().to_owned(), joined(places));
+    let began = Instant::now();
+    db.runtime_handle().block_on(move || read_all(path, requests)).map_err(failed)?;
+    Ok(bytes as f64 / began.elapsed().as_secs_f64())
+}
+
+/// The places as requests of at most [`READ_BYTES`]; places that adjoin share one.
+fn joined(places: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut requests: Vec<Range<u64>> = vec![];
+    for place in places {
+        let fits = |last: &&mut Range<u64>| {
+            last.end == place.start && place.end - last.start <= READ_BYTES as u64
+        };
+        match requests.last_mut().filter(fits) {
+            Some(last) => last.end = place.end,
+            None => requests.push(place.clone()),
         }
-        for task in running {
-            task.await.map_err(std::io::Error::other)??;
+    }
+    requests
+}
+
+/// Reads with [`READS_IN_FLIGHT`] requests at once.
+async fn read_all(path: PathBuf, requests: Vec<Range<u64>>) -> std::io::Result<()> {
+    let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
+    let file = File::open(path, options).await?;
+    let mut running = VecDeque::new();
+    for request in requests {
+        let (file, bytes) = (file.clone(), (request.end - request.start) as usize);
+        running.push_back(runtime::spawn(async move {
+            file.read_at(IoBuf::alloc(bytes), request.start).await.0.map(|_| ())
+        }));
+        if running.len() >= READS_IN_FLIGHT
+            && let Some(oldest) = running.pop_front()
+        {
+            oldest.await.map_err(std::io::Error::other)??;
         }
-        std::io::Result::Ok(())
-    };
-    db.runtime_handle().block_on(read).map_err(failed)
+    }
+    for task in running {
+        task.await.map_err(std::io::Error::other)??;
+    }
+    Ok(())
 }
 
 /// CPU time of this process so far, in user and in kernel mode.

@@ -5,9 +5,11 @@
 
 pub mod answers;
 pub mod cached;
+mod chart;
 pub mod commits;
 pub mod connections;
 pub mod cores;
+pub mod degrade;
 pub mod device;
 pub mod figure;
 pub mod io;

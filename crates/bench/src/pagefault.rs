@@ -38,7 +38,7 @@ const FAULTS: usize = 16;
 const BATCH_MAX: usize = 64;
 
 /// How many tasks descend how many look-ups each, when `share` percent of the pages are there.
-fn crew(share: u64) -> (usize, usize) {
+fn tasks_and_batch(share: u64) -> (usize, usize) {
     let missing = (100 - share as usize).max(1);
     let batch = (FAULTS * 100 / missing).min(BATCH_MAX);
     ((IN_FLIGHT * 100 / missing).min(LOOK_UP_COUNT_MAX).div_ceil(batch), batch)
@@ -138,7 +138,7 @@ fn warm(runtime: &Runtime, tree: &Tree, share: u64) -> SqlResult<()> {
         }
         SqlResult::Ok(())
     })?;
-    let (tasks, batch) = crew(share);
+    let (tasks, batch) = tasks_and_batch(share);
     speed(runtime, tree, tasks, batch).map(|_| ())
 }
 
@@ -151,7 +151,7 @@ fn compare(
 ) -> SqlResult<()> {
     let (mut ratios, mut slow, mut fast, mut slow_cpu, mut fast_cpu) =
         (vec![], vec![], vec![], vec![], vec![]);
-    let (tasks, batch) = crew(share);
+    let (tasks, batch) = tasks_and_batch(share);
     for _ in 0..n {
         let one = speed(runtime, tree, 1, 1)?;
         let many = speed(runtime, tree, tasks, batch)?;

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use engine::{Database, Options, SqlError, SqlResult, SqlState};
 
 use crate::connections::{self, ConnectionsArgs};
+use crate::degrade::{self, DegradeArgs};
 use crate::ladder::{self, LadderArgs};
 use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
@@ -36,6 +37,8 @@ enum BenchCommand {
     Connections(ConnectionsArgs),
     /// The micro-benchmarks of the io_uring paper: batches, task work, block sizes, durable writes
     Io(ScratchArgs),
+    /// Scans and look-ups with more and more of their pages in memory, one read at a time and many
+    Degrade(DegradeArgs),
     /// Updates beyond memory, step by step from one at a time to all that io_uring offers
     Ladder(LadderArgs),
     /// TPC-H with little memory: peak of each query, rows compared with those of plenty
@@ -146,6 +149,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
             args.in_folder(|folder, n, emit| bench::commits::run(folder, n, emit))
         }
         BenchCommand::Connections(args) => connections::run(args),
+        BenchCommand::Degrade(args) => degrade::run(args),
         BenchCommand::Io(args) => args.in_folder(|folder, n, emit| bench::io::run(folder, n, emit)),
         BenchCommand::Ladder(args) => ladder::run(args),
         BenchCommand::Memory(args) => memory::run(args),

@@ -8,6 +8,7 @@ mod bucket;
 mod check;
 mod connections;
 mod console;
+mod degrade;
 mod doctor;
 mod ladder;
 mod location;

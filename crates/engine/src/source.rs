@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use exec::{LocalFuture, Part, Step};
 use sql::plan::{self, First, KeyRange, Scan};
-use storage::{Direction, RangePart};
+use storage::{Direction, LeafEntries, RangePart};
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
 use types::row::{BatchBuilder, RowLayout};
@@ -202,6 +202,23 @@ impl Entries for Taken<'_> {
         match (&mut self.rows, &self.source.fetch) {
             (Some(rows), _) => rows.push(key, value),
             (None, Some(fetch)) => self.keys.push(fetch.primary_key(key)),
+            (None, None) => unreachable!("without a fetch there is a builder"),
+        }
+    }
+
+    fn take_leaf(&mut self, leaf: &LeafEntries<'_>) {
+        match (&mut self.rows, &self.source.fetch) {
+            (Some(rows), _) => {
+                let values: Vec<&[u8]> = (0..leaf.len()).map(|index| leaf.value(index)).collect();
+                rows.push_rows(&values, |row, key| leaf.key_into(row, key));
+            }
+            (None, Some(fetch)) => {
+                let mut key = vec![];
+                for index in 0..leaf.len() {
+                    leaf.key_into(index, &mut key);
+                    self.keys.push(fetch.primary_key(&key));
+                }
+            }
             (None, None) => unreachable!("without a fetch there is a builder"),
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use runtime::IoCounters;
-use storage::{Depth, Direction, RangePart, Tree, planted};
+use storage::{Depth, Direction, LeafEntries, RangePart, Tree, VisitEntries, planted};
 use types::SqlResult;
 use types::key::successor;
 
@@ -29,6 +29,28 @@ pub(crate) trait Entries {
 
     /// One more, which a key or a range at this position asked for.
     fn take(&mut self, position: usize, key: &[u8], value: &[u8]);
+
+    /// Those of a leaf, which the one range asked for.
+    fn take_leaf(&mut self, leaf: &LeafEntries<'_>) {
+        let mut key = vec![];
+        for index in 0..leaf.len() {
+            leaf.key_into(index, &mut key);
+            self.take(0, &key, leaf.value(index));
+        }
+    }
+}
+
+/// Entries of the one range, for the tree.
+struct OfRange<'a>(&'a mut dyn Entries);
+
+impl VisitEntries for OfRange<'_> {
+    fn entry(&mut self, key: &[u8], value: &[u8]) {
+        self.0.take(0, key, value);
+    }
+
+    fn leaf(&mut self, leaf: &LeafEntries<'_>) {
+        self.0.take_leaf(leaf);
+    }
 }
 
 /// A half-open range of keys.
@@ -66,8 +88,8 @@ impl VisibleTree {
         entries: &mut dyn Entries,
     ) -> SqlResult<Vec<RangePart>> {
         let again = part.clone();
-        let mut visit = |key: &[u8], value: &[u8]| entries.take(0, key, value);
-        let parts = self.tree.expand(part, depth, io, &mut visit).await.map_err(fault::storage)?;
+        let parts = self.tree.expand_by_leaf(part, depth, io, &mut OfRange(entries)).await;
+        let parts = parts.map_err(fault::storage)?;
         let (low, high) = again.bounds();
         if parts.is_empty() && !planted::is("scans-not-noted") {
             self.note_read(low, high);

@@ -9,9 +9,9 @@ use sql::plan::{CteScan, Node, Operator, Plan};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
-use crate::bell::locked;
 use crate::drive::fill;
 use crate::footprint::batch_bytes;
+use crate::notify::locked;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::{Locals, Sink, Target};

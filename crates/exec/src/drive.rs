@@ -11,7 +11,6 @@ use types::{SqlError, SqlResult};
 
 use crate::aggregate::{AggregateSink, Aggregated};
 use crate::batch;
-use crate::bell::locked;
 use crate::collect::Collect;
 use crate::cte;
 use crate::first::First;
@@ -21,6 +20,7 @@ use crate::join_filter::JoinFilter;
 use crate::lookup::LookupOp;
 use crate::memory::Reservation;
 use crate::nested::NestedLoop;
+use crate::notify::locked;
 use crate::owing::owes_rows;
 use crate::recursive;
 use crate::run::Run;

@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use types::{SqlError, SqlResult};
 
 use crate::batch;
-use crate::bell::locked;
 use crate::footprint::batch_bytes;
+use crate::notify::locked;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::Sink;

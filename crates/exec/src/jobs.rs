@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use types::SqlResult;
 
-use crate::bell::locked;
+use crate::notify::locked;
 use crate::partition::Queue;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::halted;
 use crate::source::LocalFuture;
 use crate::stage::{breathe, busy};
-use crate::task::Crew;
+use crate::task::TaskGroup;
 use crate::workspace::Workspace;
 
 /// Some work. It gives other tasks their turn where it is long.
@@ -74,11 +74,11 @@ async fn on_all_workers(
     space: &Workspace,
     jobs: Vec<Job>,
 ) -> SqlResult<()> {
-    let crew = Crew::new(run, Arc::clone(scope));
+    let tasks = TaskGroup::new(run, Arc::clone(scope));
     let queue = Arc::new(Queue::new(jobs));
     for worker in 0..run.worker_count {
         let (queue, space) = (Arc::clone(&queue), space.clone());
-        crew.launch(worker, move || {
+        tasks.launch(worker, move || {
             Box::pin(async move {
                 let all = async {
                     while let Some(job) = queue.take() {
@@ -91,7 +91,7 @@ async fn on_all_workers(
             })
         });
     }
-    crew.gone().await;
+    tasks.gone().await;
     if scope.is_stopped() { Err(halted()) } else { Ok(()) }
 }
 

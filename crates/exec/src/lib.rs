@@ -7,7 +7,6 @@
 
 mod aggregate;
 mod batch;
-mod bell;
 mod codes;
 mod collect;
 mod cte;
@@ -26,6 +25,7 @@ mod keys;
 mod lookup;
 mod memory;
 mod nested;
+mod notify;
 mod owing;
 mod pairs;
 mod partition;

@@ -8,7 +8,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use types::SqlResult;
 
 use crate::batch;
-use crate::bell::locked;
+use crate::notify::locked;
 use crate::sink::Locals;
 use crate::spill::Block;
 use crate::workspace::Workspace;

@@ -9,10 +9,10 @@ use sql::plan::{Node, Recursion};
 use types::SqlResult;
 
 use crate::batch;
-use crate::bell::locked;
 use crate::collect::Collect;
 use crate::drive::fill;
 use crate::memory::Reservation;
+use crate::notify::locked;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::Target;

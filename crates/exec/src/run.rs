@@ -9,13 +9,13 @@ use arrow_array::RecordBatch;
 use sql::plan::{Node, Plan};
 use types::{SqlError, SqlResult};
 
-use crate::bell::{Latch, locked};
 use crate::cte::{self, PutAway};
 use crate::drive::drive;
 use crate::memory::Reservation;
+use crate::notify::{WaitGroup, locked};
 use crate::policy::{Driving, Policy};
 use crate::query::{Output, Query};
-use crate::scope::{Scope, Sleepers};
+use crate::scope::{Scope, WakerRegistry};
 use crate::sink::Target;
 use crate::source::{LocalFuture, Tables};
 use crate::spill::Spill;
@@ -30,9 +30,9 @@ pub(crate) struct Run {
     pub(crate) policy: Policy,
     pub(crate) worker_count: usize,
     pub(crate) root: Arc<Scope>,
-    pub(crate) sleepers: Sleepers,
+    pub(crate) wakers: WakerRegistry,
     /// All crews of which a task may live.
-    pub(crate) alive: Latch,
+    pub(crate) alive: WaitGroup,
     /// Where operators spill to.
     pub(crate) spill: Arc<Spill>,
     /// The rows of the last round of each recursion, by the number of its node.
@@ -84,7 +84,7 @@ impl Run {
     /// Stops all tasks of `scope`: each ends at its next suspension, the suspended ones now.
     pub(crate) fn stop(&self, scope: &Scope) {
         if scope.set() {
-            self.sleepers.wake_all();
+            self.wakers.wake_all();
         }
     }
 }
@@ -117,8 +117,8 @@ pub async fn execute(
         policy: Policy::new(query.mode),
         worker_count,
         root: Scope::root(),
-        sleepers: Sleepers::new(worker_count),
-        alive: Latch::default(),
+        wakers: WakerRegistry::new(worker_count),
+        alive: WaitGroup::default(),
         spill: Arc::new(Spill::new(query.spill_path.clone())),
         work_tables: Mutex::default(),
         queries: Mutex::default(),
@@ -130,7 +130,7 @@ pub async fn execute(
     let result = watched(&run, &plan, output).await;
     // Nothing is left after success; after a panic of this coordinator something may be.
     run.stop(&run.root);
-    run.alive.empty().await;
+    run.alive.wait().await;
     match locked(&run.error).take() {
         Some(error) => Err(error),
         None => result,

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::bell::locked;
+use crate::notify::locked;
 
 /// A subtree of tasks that is stopped as one. Stopping a scope stops the scopes inside it.
 pub(crate) struct Scope {
@@ -70,7 +70,7 @@ impl Scope {
         }
     }
 
-    /// Sets the flag only; [`Sleepers::wake_all`] makes suspended tasks see it. Returns whether
+    /// Sets the flag only; [`WakerRegistry::wake_all`] makes suspended tasks see it. Returns whether
     /// this call was the first.
     pub(crate) fn set(&self) -> bool {
         !self.stopped.swap(true, Ordering::AcqRel)
@@ -83,55 +83,55 @@ fn is_of_value(error: &SqlError) -> bool {
 }
 
 /// The wakers of a query's living tasks, by worker, so that a stop reaches every suspended task.
-pub(crate) struct Sleepers {
-    workers: Vec<Mutex<Beds>>,
+pub(crate) struct WakerRegistry {
+    workers: Vec<Mutex<Wakers>>,
 }
 
 #[derive(Default)]
-struct Beds {
-    wakers: Vec<Option<Waker>>,
+struct Wakers {
+    slots: Vec<Option<Waker>>,
     free: Vec<usize>,
 }
 
-impl Sleepers {
-    pub(crate) fn new(worker_count: usize) -> Sleepers {
-        Sleepers { workers: (0..worker_count.max(1)).map(|_| Mutex::default()).collect() }
+impl WakerRegistry {
+    pub(crate) fn new(worker_count: usize) -> WakerRegistry {
+        WakerRegistry { workers: (0..worker_count.max(1)).map(|_| Mutex::default()).collect() }
     }
 
-    fn beds(&self, worker: usize) -> &Mutex<Beds> {
+    fn of_worker(&self, worker: usize) -> &Mutex<Wakers> {
         &self.workers[worker % self.workers.len()]
     }
 
     /// Registers a task's waker. A task that registers *before* it looks at its scope misses no
     /// stop.
     pub(crate) fn enter(&self, worker: usize, waker: Waker) -> usize {
-        let mut beds = locked(self.beds(worker));
-        match beds.free.pop() {
-            Some(bed) => {
-                beds.wakers[bed] = Some(waker);
-                bed
+        let mut wakers = locked(self.of_worker(worker));
+        match wakers.free.pop() {
+            Some(slot) => {
+                wakers.slots[slot] = Some(waker);
+                slot
             }
             None => {
-                beds.wakers.push(Some(waker));
-                beds.wakers.len() - 1
+                wakers.slots.push(Some(waker));
+                wakers.slots.len() - 1
             }
         }
     }
 
-    pub(crate) fn replace(&self, worker: usize, bed: usize, waker: Waker) {
-        locked(self.beds(worker)).wakers[bed] = Some(waker);
+    pub(crate) fn replace(&self, worker: usize, slot: usize, waker: Waker) {
+        locked(self.of_worker(worker)).slots[slot] = Some(waker);
     }
 
-    pub(crate) fn leave(&self, worker: usize, bed: usize) {
-        let mut beds = locked(self.beds(worker));
-        beds.wakers[bed] = None;
-        beds.free.push(bed);
+    pub(crate) fn leave(&self, worker: usize, slot: usize) {
+        let mut wakers = locked(self.of_worker(worker));
+        wakers.slots[slot] = None;
+        wakers.free.push(slot);
     }
 
-    /// Wakes every living task; those whose scope was not stopped go back to sleep.
+    /// Wakes every living task; those whose scope was not stopped are suspended again.
     pub(crate) fn wake_all(&self) {
         for worker in &self.workers {
-            let wakers: Vec<Waker> = locked(worker).wakers.iter().flatten().cloned().collect();
+            let wakers: Vec<Waker> = locked(worker).slots.iter().flatten().cloned().collect();
             wakers.into_iter().for_each(Waker::wake);
         }
     }

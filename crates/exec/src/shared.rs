@@ -10,8 +10,8 @@ use arrow_array::RecordBatch;
 use runtime::sync::Permit;
 use types::SqlResult;
 
-use crate::bell::{Bell, locked};
 use crate::flow::Flow;
+use crate::notify::{Notify, locked};
 use crate::stage::{Op, Piece, Stage, breathe};
 
 /// A worker with fewer tasks of the stage than this is about to run dry: look-ups not yet started
@@ -22,25 +22,25 @@ const DRY_TASKS: usize = 4;
 pub(crate) struct Shared {
     /// The last is taken first: a depth-first walk keeps the queue short.
     queue: Mutex<Vec<Piece>>,
-    desks: Vec<Desk>,
+    workers: Vec<WorkerQueue>,
     /// Pieces in the queue, and tasks not yet ended: at zero the feeders go home.
     pending: AtomicUsize,
 }
 
-/// One worker's place.
+/// What one worker has to do of the stage.
 #[derive(Default)]
-struct Desk {
-    bell: Bell,
+struct WorkerQueue {
+    notify: Notify,
     has_feeder: AtomicBool,
     /// Tasks given to this worker that have not ended.
     live: AtomicUsize,
     /// Of these, how many work on parts.
     parts: AtomicUsize,
-    gifts: Mutex<VecDeque<Gift>>,
+    handovers: Mutex<VecDeque<Handover>>,
 }
 
 /// A look-up that moves to another worker before it starts. It holds its permit already.
-struct Gift {
+struct Handover {
     at: usize,
     chunk: RecordBatch,
     permit: Permit,
@@ -50,7 +50,7 @@ impl Shared {
     pub(crate) fn new(worker_count: usize) -> Shared {
         Shared {
             queue: Mutex::default(),
-            desks: (0..worker_count).map(|_| Desk::default()).collect(),
+            workers: (0..worker_count).map(|_| WorkerQueue::default()).collect(),
             pending: AtomicUsize::new(0),
         }
     }
@@ -59,9 +59,9 @@ impl Shared {
     pub(crate) fn clear(&self) {
         let pieces = std::mem::take(&mut *locked(&self.queue));
         drop(pieces);
-        for desk in &self.desks {
-            let gifts = std::mem::take(&mut *locked(&desk.gifts));
-            drop(gifts);
+        for worker in &self.workers {
+            let handovers = std::mem::take(&mut *locked(&worker.handovers));
+            drop(handovers);
         }
     }
 }
@@ -76,10 +76,10 @@ struct Ticket {
 impl Ticket {
     /// Counts a look-up for the worker that has started it.
     fn move_to(&mut self, worker: usize) {
-        let desks = &self.stage.shared.desks;
+        let workers = &self.stage.shared.workers;
         if worker != self.worker {
-            desks[self.worker].live.fetch_sub(1, Ordering::Relaxed);
-            desks[worker].live.fetch_add(1, Ordering::Relaxed);
+            workers[self.worker].live.fetch_sub(1, Ordering::Relaxed);
+            workers[worker].live.fetch_add(1, Ordering::Relaxed);
             self.worker = worker;
         }
     }
@@ -88,14 +88,14 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let shared = &self.stage.shared;
-        let desk = &shared.desks[self.worker];
-        desk.live.fetch_sub(1, Ordering::Relaxed);
+        let own = &shared.workers[self.worker];
+        own.live.fetch_sub(1, Ordering::Relaxed);
         if self.is_part {
-            desk.parts.fetch_sub(1, Ordering::Relaxed);
-            desk.bell.ring();
+            own.parts.fetch_sub(1, Ordering::Relaxed);
+            own.notify.notify();
         }
         if shared.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
-            shared.desks.iter().for_each(|d| d.bell.ring());
+            shared.workers.iter().for_each(|worker| worker.notify.notify());
         }
     }
 }
@@ -121,30 +121,30 @@ fn enqueue(stage: &Arc<Stage>, pieces: Vec<Piece>) {
 
 /// Wakes the feeder of `worker`, or starts it.
 fn call(stage: &Arc<Stage>, worker: usize) {
-    let desk = &stage.shared.desks[worker];
-    if desk.has_feeder.swap(true, Ordering::AcqRel) {
-        desk.bell.ring();
+    let own = &stage.shared.workers[worker];
+    if own.has_feeder.swap(true, Ordering::AcqRel) {
+        own.notify.notify();
     } else {
         let inner = Arc::clone(stage);
-        stage.crew.launch(worker, move || Box::pin(feed(inner, worker)));
+        stage.tasks.launch(worker, move || Box::pin(feed(inner, worker)));
     }
 }
 
-/// The feeder of a worker: starts tasks for gifts and parts; without a permit works on a part
+/// The feeder of a worker: starts tasks for handovers and parts; without a permit works on a part
 /// itself.
 async fn feed(stage: Arc<Stage>, worker: usize) -> SqlResult<()> {
     let shared = &stage.shared;
-    let desk = &shared.desks[worker];
+    let own = &shared.workers[worker];
     loop {
-        let gift = locked(&desk.gifts).pop_front();
-        if let Some(gift) = gift {
-            start_lookup(&stage, worker, gift);
+        let handover = locked(&own.handovers).pop_front();
+        if let Some(handover) = handover {
+            start_lookup(&stage, worker, handover);
         } else if let Some(piece) = next_piece(&stage, worker) {
             start_piece(&stage, worker, piece).await?;
         } else if shared.pending.load(Ordering::Acquire) == 0 {
             return Ok(());
         } else {
-            desk.bell.heard().await;
+            own.notify.notified().await;
         }
         breathe().await;
     }
@@ -152,7 +152,7 @@ async fn feed(stage: Arc<Stage>, worker: usize) -> SqlResult<()> {
 
 /// Takes a piece if this worker may have more in work.
 fn next_piece(stage: &Arc<Stage>, worker: usize) -> Option<Piece> {
-    let in_work = stage.shared.desks[worker].parts.load(Ordering::Relaxed);
+    let in_work = stage.shared.workers[worker].parts.load(Ordering::Relaxed);
     if in_work >= stage.run.query.parts_per_worker.max(1) {
         return None;
     }
@@ -160,15 +160,15 @@ fn next_piece(stage: &Arc<Stage>, worker: usize) -> Option<Piece> {
 }
 
 async fn start_piece(stage: &Arc<Stage>, worker: usize, piece: Piece) -> SqlResult<()> {
-    let desk = &stage.shared.desks[worker];
-    desk.live.fetch_add(1, Ordering::Relaxed);
-    desk.parts.fetch_add(1, Ordering::Relaxed);
+    let own = &stage.shared.workers[worker];
+    own.live.fetch_add(1, Ordering::Relaxed);
+    own.parts.fetch_add(1, Ordering::Relaxed);
     let ticket = Ticket { stage: Arc::clone(stage), worker, is_part: true };
     let Some(permit) = stage.run.policy.child(&stage.run.query.permits) else {
         return work_on(ticket, piece).await;
     };
     stage.part_task();
-    stage.crew.launch(worker, move || {
+    stage.tasks.launch(worker, move || {
         Box::pin(async move {
             let _permit = permit;
             work_on(ticket, piece).await
@@ -204,31 +204,31 @@ pub(crate) fn spawn_lookup(stage: &Arc<Stage>, at: usize, chunk: RecordBatch, pe
     let here = runtime::worker();
     let worker = dry_worker(shared, here).unwrap_or(here);
     shared.pending.fetch_add(1, Ordering::AcqRel);
-    shared.desks[worker].live.fetch_add(1, Ordering::Relaxed);
-    let gift = Gift { at, chunk, permit };
+    shared.workers[worker].live.fetch_add(1, Ordering::Relaxed);
+    let handover = Handover { at, chunk, permit };
     if worker == here {
         // It may still move until it starts.
-        start_lookup(stage, worker, gift);
+        start_lookup(stage, worker, handover);
     } else {
-        locked(&shared.desks[worker].gifts).push_back(gift);
+        locked(&shared.workers[worker].handovers).push_back(handover);
         call(stage, worker);
     }
 }
 
 /// Another worker that is nearly out of work while this one has plenty.
 fn dry_worker(shared: &Shared, here: usize) -> Option<usize> {
-    let busy = shared.desks[here].live.load(Ordering::Relaxed);
-    let worker_count = shared.desks.len();
-    // One candidate, another one each time: a scan of all desks would cost more than it gains.
+    let busy = shared.workers[here].live.load(Ordering::Relaxed);
+    let worker_count = shared.workers.len();
+    // One candidate, another one each time: a scan of all workers would cost more than it gains.
     let there = (here + 1 + busy % worker_count.max(2).saturating_sub(1)) % worker_count;
-    let idle = shared.desks[there].live.load(Ordering::Relaxed);
+    let idle = shared.workers[there].live.load(Ordering::Relaxed);
     (there != here && idle < DRY_TASKS && idle < busy).then_some(there)
 }
 
-fn start_lookup(stage: &Arc<Stage>, worker: usize, gift: Gift) {
+fn start_lookup(stage: &Arc<Stage>, worker: usize, handover: Handover) {
     let mut ticket = Ticket { stage: Arc::clone(stage), worker, is_part: false };
-    let Gift { at, chunk, permit } = gift;
-    stage.crew.launch_anywhere(move || {
+    let Handover { at, chunk, permit } = handover;
+    stage.tasks.launch_anywhere(move || {
         Box::pin(async move {
             let _permit = permit;
             ticket.move_to(runtime::worker());

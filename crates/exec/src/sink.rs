@@ -9,7 +9,7 @@ use sql::plan::Node;
 use types::{SqlError, SqlResult};
 
 use crate::batch;
-use crate::bell::locked;
+use crate::notify::locked;
 use crate::query::Output;
 use crate::run::Run;
 use crate::source::LocalFuture;

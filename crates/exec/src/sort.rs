@@ -13,8 +13,8 @@ use sql::plan::SortKey;
 use types::SqlResult;
 
 use crate::batch;
-use crate::bell::locked;
 use crate::footprint::batch_bytes;
+use crate::notify::locked;
 use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
 use crate::source::LocalFuture;

@@ -17,9 +17,9 @@ use runtime::fs::{self, File, OpenOptions};
 use runtime::sync::Semaphore;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::bell::locked;
 use crate::footprint::batch_bytes;
 use crate::in_flight::InFlight;
+use crate::notify::locked;
 use crate::progress::NodeFigures;
 use crate::source::Depth;
 use crate::stage::breathe;

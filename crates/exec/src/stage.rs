@@ -19,7 +19,7 @@ use crate::shared::{Shared, share};
 use crate::sink::{Target, halted};
 use crate::source::{Access, Depth, Part, Source};
 use crate::statics::partition;
-use crate::task::Crew;
+use crate::task::TaskGroup;
 
 /// What a streaming operator made of a batch.
 pub(crate) struct Applied {
@@ -83,7 +83,7 @@ impl Piece {
 /// One run of a pipeline.
 pub(crate) struct Stage {
     pub(crate) run: Arc<Run>,
-    pub(crate) crew: Arc<Crew>,
+    pub(crate) tasks: Arc<TaskGroup>,
     pub(crate) tail: Tail,
     /// The operator at which the source's rows enter.
     pub(crate) first: usize,
@@ -109,7 +109,7 @@ pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
     let driving = run.policy.driving(order.order_matters);
     let stage = Arc::new(Stage {
         run: Arc::clone(run),
-        crew: Crew::new(run, order.scope),
+        tasks: TaskGroup::new(run, order.scope),
         tail: order.tail,
         first: order.first,
         driver: order.driver,
@@ -123,16 +123,16 @@ pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
         _ if pieces.is_empty() => {}
         Driving::One => {
             let inner = Arc::clone(&stage);
-            stage.crew.launch(runtime::worker(), move || Box::pin(sequential(inner, pieces)));
+            stage.tasks.launch(runtime::worker(), move || Box::pin(sequential(inner, pieces)));
         }
         Driving::Runs(count) => {
             let inner = Arc::clone(&stage);
             let make = move || Box::pin(partition(inner, pieces, count)) as _;
-            stage.crew.launch(runtime::worker(), make);
+            stage.tasks.launch(runtime::worker(), make);
         }
         Driving::Shared => share(&stage, pieces),
     }
-    stage.crew.gone().await;
+    stage.tasks.gone().await;
     stage.shared.clear();
     if stage.is_stopped() { Err(halted()) } else { Ok(()) }
 }
@@ -140,7 +140,7 @@ pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
 impl Stage {
     /// Whether its rows are not wanted any more.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.crew.scope.is_stopped()
+        self.tasks.scope.is_stopped()
     }
 
     /// Works on one part of the source: rows for the pipeline, and smaller parts.

@@ -31,7 +31,7 @@ pub(crate) async fn partition(
     for (partition, run) in runs(pieces, count).into_iter().enumerate() {
         let worker = partition % stage.run.worker_count;
         let inner = Arc::clone(&stage);
-        stage.crew.launch(worker, move || Box::pin(timed_run(inner, run, partition, worker)));
+        stage.tasks.launch(worker, move || Box::pin(timed_run(inner, run, partition, worker)));
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use sql::plan::{Node, Scan};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
-use crate::bell::locked;
 use crate::groups::evaluate_all;
+use crate::notify::locked;
 use crate::progress::Progress;
 use crate::source::ScanFilter;
 use crate::stage::{Applied, Map};

@@ -9,96 +9,96 @@ use std::task::{Context, Poll, Waker};
 
 use types::{SqlError, SqlResult};
 
-use crate::bell::Latch;
+use crate::notify::WaitGroup;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::source::LocalFuture;
 
 /// The tasks of one stage: what they belong to, and how many live.
-pub(crate) struct Crew {
+pub(crate) struct TaskGroup {
     pub(crate) run: Arc<Run>,
     pub(crate) scope: Arc<Scope>,
-    latch: Latch,
+    alive: WaitGroup,
 }
 
-impl Crew {
-    pub(crate) fn new(run: &Arc<Run>, scope: Arc<Scope>) -> Arc<Crew> {
-        run.alive.enter();
-        Arc::new(Crew { run: Arc::clone(run), scope, latch: Latch::default() })
+impl TaskGroup {
+    pub(crate) fn new(run: &Arc<Run>, scope: Arc<Scope>) -> Arc<TaskGroup> {
+        run.alive.add();
+        Arc::new(TaskGroup { run: Arc::clone(run), scope, alive: WaitGroup::default() })
     }
 
-    /// Waits until no task of the crew is left.
+    /// Waits until no task of the group is left.
     pub(crate) async fn gone(&self) {
-        self.latch.empty().await;
+        self.alive.wait().await;
     }
 
     /// Starts `make()` as a task on `worker`.
-    pub(crate) fn launch<M>(self: &Arc<Crew>, worker: usize, make: M)
+    pub(crate) fn launch<M>(self: &Arc<TaskGroup>, worker: usize, make: M)
     where
         M: FnOnce() -> LocalFuture<'static, SqlResult<()>> + Send + 'static,
     {
-        let seat = Seat::new(self, worker);
+        let guard = TaskGuard::new(self, worker);
         if worker == runtime::worker() {
-            drop(runtime::spawn(seat.task(make())));
+            drop(runtime::spawn(guard.task(make())));
         } else {
-            drop(runtime::spawn_on(worker, move || seat.task(make())));
+            drop(runtime::spawn_on(worker, move || guard.task(make())));
         }
     }
 
     /// Starts `make()` as a task here, or on a worker that runs dry before this one has started it.
-    pub(crate) fn launch_anywhere<M>(self: &Arc<Crew>, make: M)
+    pub(crate) fn launch_anywhere<M>(self: &Arc<TaskGroup>, make: M)
     where
         M: FnOnce() -> LocalFuture<'static, SqlResult<()>> + Send + 'static,
     {
-        let mut seat = Seat::new(self, runtime::worker());
+        let mut guard = TaskGuard::new(self, runtime::worker());
         runtime::spawn_anywhere_detached(move || {
-            seat.worker = runtime::worker();
-            seat.task(make())
+            guard.worker = runtime::worker();
+            guard.task(make())
         });
     }
 }
 
-impl Drop for Crew {
+impl Drop for TaskGroup {
     fn drop(&mut self) {
-        self.run.alive.leave();
+        self.run.alive.done();
     }
 }
 
-/// A task's place in its crew: entered into the latch and counted as created from the moment it is
+/// What a task is in its group: one that lives, counted as created from the moment it is
 /// made, so that a task that travels to another worker is waited for. Gives everything back when
 /// dropped, wherever the task was in its life.
-struct Seat {
-    crew: Arc<Crew>,
+struct TaskGuard {
+    group: Arc<TaskGroup>,
     worker: usize,
     /// Where its waker is registered, and the waker; none before the first poll.
-    bed: Option<(usize, Waker)>,
+    slot: Option<(usize, Waker)>,
     is_running: bool,
 }
 
 /// A task of a query. Ends when its work ends, when its scope is stopped (at the next suspension of
 /// the work), or when it panics; an error stops the whole query, or the scope that keeps it.
 struct Task {
-    /// Dropped before the seat: its pins, permits and buffers are gone before the task counts as
+    /// Dropped before the guard: its pins, permits and buffers are gone before the task counts as
     /// done.
     work: Option<LocalFuture<'static, SqlResult<()>>>,
-    seat: Seat,
+    guard: TaskGuard,
 }
 
-impl Seat {
-    fn new(crew: &Arc<Crew>, worker: usize) -> Seat {
-        crew.latch.enter();
-        crew.run.query.progress.created(worker);
-        Seat { crew: Arc::clone(crew), worker, bed: None, is_running: false }
+impl TaskGuard {
+    fn new(group: &Arc<TaskGroup>, worker: usize) -> TaskGuard {
+        group.alive.add();
+        group.run.query.progress.created(worker);
+        TaskGuard { group: Arc::clone(group), worker, slot: None, is_running: false }
     }
 
     fn task(self, work: LocalFuture<'static, SqlResult<()>>) -> Task {
-        Task { work: Some(work), seat: self }
+        Task { work: Some(work), guard: self }
     }
 
     /// Counts the beginning of a turn.
-    fn wake_up(&mut self) {
-        let progress = &self.crew.run.query.progress;
-        match self.bed {
+    fn resume(&mut self) {
+        let progress = &self.group.run.query.progress;
+        match self.slot {
             None => progress.started(self.worker),
             Some(_) => progress.resumed(self.worker),
         }
@@ -106,38 +106,38 @@ impl Seat {
     }
 
     fn suspend(&mut self) {
-        self.crew.run.query.progress.suspended(self.worker);
+        self.group.run.query.progress.suspended(self.worker);
         self.is_running = false;
     }
 
     /// Registers the waker, for stops.
-    fn lie_down(&mut self, waker: &Waker) {
-        let sleepers = &self.crew.run.sleepers;
-        match &mut self.bed {
+    fn register_waker(&mut self, waker: &Waker) {
+        let wakers = &self.group.run.wakers;
+        match &mut self.slot {
             Some((_, known)) if known.will_wake(waker) => {}
-            Some((bed, known)) => {
+            Some((slot, known)) => {
                 known.clone_from(waker);
-                sleepers.replace(self.worker, *bed, waker.clone());
+                wakers.replace(self.worker, *slot, waker.clone());
             }
             None => {
-                let bed = sleepers.enter(self.worker, waker.clone());
-                self.bed = Some((bed, waker.clone()));
+                let slot = wakers.enter(self.worker, waker.clone());
+                self.slot = Some((slot, waker.clone()));
             }
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         if !self.is_running {
             // Dropped by the runtime before its start or while suspended.
-            self.wake_up();
+            self.resume();
         }
-        if let Some((bed, _)) = self.bed.take() {
-            self.crew.run.sleepers.leave(self.worker, bed);
+        if let Some((slot, _)) = self.slot.take() {
+            self.group.run.wakers.leave(self.worker, slot);
         }
-        self.crew.run.query.progress.done(self.worker);
-        self.crew.latch.leave();
+        self.group.run.query.progress.done(self.worker);
+        self.group.alive.done();
     }
 }
 
@@ -145,14 +145,14 @@ impl Future for Task {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Task { work, seat } = &mut *self;
-        seat.wake_up();
-        seat.lie_down(cx.waker());
+        let Task { work, guard } = &mut *self;
+        guard.resume();
+        guard.register_waker(cx.waker());
         let result = match work {
-            Some(work) if !seat.crew.scope.is_stopped() => match poll_caught(work.as_mut(), cx) {
+            Some(work) if !guard.group.scope.is_stopped() => match poll_caught(work.as_mut(), cx) {
                 Poll::Ready(result) => result,
                 Poll::Pending => {
-                    seat.suspend();
+                    guard.suspend();
                     return Poll::Pending;
                 }
             },
@@ -160,7 +160,7 @@ impl Future for Task {
         };
         *work = None;
         if let Err(error) = result {
-            seat.crew.run.fail_in(&seat.crew.scope, error);
+            guard.group.run.fail_in(&guard.group.scope, error);
         }
         Poll::Ready(())
     }

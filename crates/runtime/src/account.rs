@@ -167,19 +167,19 @@ impl LocalAccount {
     }
 }
 
-/// The accounts that a worker knows, and the one that pays now.
+/// The accounts that a worker knows, and the one to which its time is charged now.
 #[derive(Default)]
-pub(crate) struct Till {
+pub(crate) struct Accounting {
     known: std::cell::RefCell<Vec<Rc<LocalAccount>>>,
     /// From `Rc::as_ptr` of a known account.
-    payer: Cell<Option<*const LocalAccount>>,
+    current: Cell<Option<*const LocalAccount>>,
     charged_ns: Cell<u64>,
 }
 
 /// Known accounts beyond this are searched for unused ones when a new one comes.
 const KNOWN_COUNT_SWEEP: usize = 64;
 
-impl Till {
+impl Accounting {
     /// The worker's own handle of an account.
     pub(crate) fn intern(&self, account: &Arc<Account>, worker: usize) -> Rc<LocalAccount> {
         let mut known = self.known.borrow_mut();
@@ -187,8 +187,8 @@ impl Till {
             return local.clone();
         }
         if known.len() >= KNOWN_COUNT_SWEEP {
-            let payer = self.payer.get();
-            known.retain(|l| Rc::strong_count(l) > 1 || payer == Some(Rc::as_ptr(l)));
+            let current = self.current.get();
+            known.retain(|l| Rc::strong_count(l) > 1 || current == Some(Rc::as_ptr(l)));
         }
         let polls = Cell::new(0);
         let local = Rc::new(LocalAccount { account: account.clone(), worker, polls });
@@ -196,33 +196,33 @@ impl Till {
         local
     }
 
-    /// The account that pays now.
-    pub(crate) fn payer(&self) -> Option<Rc<LocalAccount>> {
-        let payer = self.payer.get()?;
-        // SAFETY: the pointer is that of an `Rc` in `known`, where `intern` keeps the payer.
+    /// The account to which time is charged now.
+    pub(crate) fn current(&self) -> Option<Rc<LocalAccount>> {
+        let current = self.current.get()?;
+        // SAFETY: the pointer is that of an `Rc` in `known`, where `intern` keeps the current one.
         unsafe {
-            Rc::increment_strong_count(payer);
-            Some(Rc::from_raw(payer))
+            Rc::increment_strong_count(current);
+            Some(Rc::from_raw(current))
         }
     }
 
-    /// True when `next` pays already: the common case, without a clock reading.
+    /// True when `next` is the current one already: the common case, without a clock reading.
     #[inline]
-    pub(crate) fn pays(&self, next: Option<&Rc<LocalAccount>>) -> bool {
-        self.payer.get() == next.map(Rc::as_ptr)
+    pub(crate) fn is_current(&self, next: Option<&Rc<LocalAccount>>) -> bool {
+        self.current.get() == next.map(Rc::as_ptr)
     }
 
-    /// Charges the time since the last charge to the payer, and has `next` pay from now on.
+    /// Charges the time since the last charge to the current account, and makes `next` the current one.
     pub(crate) fn switch(&self, next: Option<&Rc<LocalAccount>>, now_ns: u64) {
         self.charge(now_ns);
-        self.payer.set(next.map(Rc::as_ptr));
+        self.current.set(next.map(Rc::as_ptr));
     }
 
-    /// Charges the time since the last charge to the payer.
+    /// Charges the time since the last charge to the current account.
     pub(crate) fn charge(&self, now_ns: u64) {
         let ns = now_ns.saturating_sub(self.charged_ns.replace(now_ns));
-        if let Some(payer) = self.payer() {
-            add(&payer.shard().cpu_ns, ns);
+        if let Some(current) = self.current() {
+            add(&current.shard().cpu_ns, ns);
         }
     }
 
@@ -237,17 +237,17 @@ impl Till {
     }
 }
 
-/// Runs `f` with `account` paying.
+/// Runs `f` with its time charged to `account`.
 pub(crate) fn within<T>(
     worker: &Worker,
     account: Option<Arc<Account>>,
     f: impl FnOnce() -> T,
 ) -> T {
-    let local = account.map(|account| worker.till.intern(&account, worker.index));
-    let before = worker.till.payer();
-    worker.pay(local.as_ref());
+    let local = account.map(|account| worker.accounting.intern(&account, worker.index));
+    let before = worker.accounting.current();
+    worker.account_to(local.as_ref());
     let out = f();
-    worker.pay(before.as_ref());
+    worker.account_to(before.as_ref());
     out
 }
 
@@ -268,11 +268,11 @@ impl<F: Future> Future for Enter<F> {
             (&this.account, &mut this.local, Pin::new_unchecked(&mut this.future))
         };
         worker::with(|w| {
-            let local = local.get_or_insert_with(|| w.till.intern(account, w.index)).clone();
-            let before = w.till.payer();
-            w.pay(Some(&local));
+            let local = local.get_or_insert_with(|| w.accounting.intern(account, w.index)).clone();
+            let before = w.accounting.current();
+            w.account_to(Some(&local));
             let polled = future.poll(cx);
-            w.pay(before.as_ref());
+            w.account_to(before.as_ref());
             polled
         })
     }

@@ -29,18 +29,18 @@ pub(crate) enum Message {
 }
 
 /// How a sleeping worker is woken.
-pub(crate) enum Bell {
+pub(crate) enum Unparker {
     /// Sleeps in its ring, which reads this event descriptor.
     Event(OwnedFd),
     /// Sleeps in `std::thread::park`.
     Park(Thread),
 }
 
-impl Bell {
-    fn ring(&self) {
+impl Unparker {
+    fn unpark(&self) {
         match self {
-            Bell::Park(thread) => thread.unpark(),
-            Bell::Event(fd) => {
+            Unparker::Park(thread) => thread.unpark(),
+            Unparker::Event(fd) => {
                 let one = 1u64.to_ne_bytes();
                 // SAFETY: `one` is 8 readable bytes; the descriptor is open while `self` lives.
                 let written = unsafe { libc::write(fd.as_raw_fd(), one.as_ptr().cast(), 8) };
@@ -63,7 +63,7 @@ pub(crate) struct Inbox {
     queue: Mutex<Queue>,
     filled: AtomicBool,
     asleep: AtomicBool,
-    bell: OnceLock<Bell>,
+    unparker: OnceLock<Unparker>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -72,13 +72,13 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Inbox {
-    pub(crate) fn set_bell(&self, bell: Bell) {
-        assert!(self.bell.set(bell).is_ok(), "a worker has one bell");
+    pub(crate) fn set_unparker(&self, unparker: Unparker) {
+        assert!(self.unparker.set(unparker).is_ok(), "a worker has one unparker");
     }
 
-    pub(crate) fn bell_fd(&self) -> Option<i32> {
-        match self.bell.get() {
-            Some(Bell::Event(fd)) => Some(fd.as_raw_fd()),
+    pub(crate) fn event_fd(&self) -> Option<i32> {
+        match self.unparker.get() {
+            Some(Unparker::Event(fd)) => Some(fd.as_raw_fd()),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ impl Inbox {
         let asleep =
             self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
         if asleep {
-            self.bell.get().expect("a worker sets its bell before it sleeps").ring();
+            self.unparker.get().expect("a worker sets its unparker before it sleeps").unpark();
         }
         asleep
     }

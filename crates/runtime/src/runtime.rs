@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use crate::affinity::Affinity;
 use crate::config::{Config, RingChoice, RingKind, RingReport, StartError};
-use crate::inbox::{self, Bell, Inbox, Message, lock};
+use crate::inbox::{self, Inbox, Message, Unparker, lock};
 use crate::ring::pool::Pool;
 use crate::ring::setup::{self, Wish};
 use crate::ring::uring::Uring;
@@ -285,7 +285,7 @@ type Chosen = (Driver, Option<Uring>, RingReport);
 fn choose_driver(shared: &Shared, index: usize, config: &Config) -> Result<Chosen, StartError> {
     let inbox = &shared.inboxes[index];
     let threads = |reason: String| {
-        inbox.set_bell(Bell::Park(std::thread::current()));
+        inbox.set_unparker(Unparker::Park(std::thread::current()));
         (Driver::Threads, None, RingReport { kind: RingKind::Threads, reason })
     };
     if matches!(config.ring, RingChoice::Threads) {

@@ -24,6 +24,7 @@ mod dml;
 mod exclude;
 mod explain;
 mod files;
+mod filtered;
 mod grouping;
 mod having;
 mod include;

@@ -1,8 +1,8 @@
-//! Who may be inside together, and who alone.
+//! Locks that tasks wait for.
 
-mod turnstile;
+mod fair_lock;
 
-pub(crate) use turnstile::{Pass, Turnstile};
+pub(crate) use fair_lock::{FairGuard, FairLock};
 
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,6 @@ pub use store::{
     StoreOptions, TreeId, Underway, VerifyReport,
 };
 pub use tree::{
-    BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, LongValue, RangePart,
-    Tree, TreeReport, TreeStats, VisitRange,
+    BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafEntries, LeafRows, LongValue,
+    RangePart, Tree, TreeReport, TreeStats, VisitEntries, VisitRange,
 };

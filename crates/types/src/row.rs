@@ -15,6 +15,8 @@ use crate::key::{DECIMAL_NARROW_PRECISION, KeyColumn};
 use crate::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState, numeric};
 
 mod batch;
+mod numbers;
+mod texts;
 
 pub use batch::BatchBuilder;
 

@@ -78,13 +78,22 @@ proptest! {
         let layout = Arc::new(RowLayout::clustered(&schema(), &pk));
         let wanted = [6, 0, 1, 2, 3, 4, 5];
         let mut builder = BatchBuilder::new(layout.clone(), &wanted, 1);
-        for (row, key) in keys(&layout, &batch).iter().enumerate() {
+        let (keys, mut values) = (keys(&layout, &batch), vec![]);
+        for (row, key) in keys.iter().enumerate() {
             let mut value = vec![];
             layout.encode_value(&batch, row, &mut value).unwrap();
             builder.push(key, &value);
+            values.push(value);
         }
         let decoded = builder.finish();
-        prop_assert_eq!(decoded, batch.project(&wanted).unwrap());
+        prop_assert_eq!(&decoded, &batch.project(&wanted).unwrap());
+        // A leaf at a time: the first rows, then the others.
+        let first = values.len() / 2;
+        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+        builder.push_rows(&values[..first], |row, key| keys[row].clone_into(key));
+        builder.push_rows(&values[first..], |row, key| keys[first + row].clone_into(key));
+        prop_assert_eq!(builder.row_count(), batch.num_rows());
+        prop_assert_eq!(builder.finish(), decoded);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod planted;
 mod pool;
 mod publications;
 pub mod sync;
-mod turnstile;
+mod fair_lock;
 mod undo;
 mod waiting;
 

@@ -17,6 +17,8 @@ class Scope:
     def __init__(self, columns, outer=None, grouped=None, keys=(), windows=None, sets=()):
         self.columns, self.outer, self.grouped = columns, outer, grouped
         self.keys, self.windows, self.sets = keys, windows, sets
+        # The one total order of its windows.
+        self.total = None
 
     def without_windows(self):
         return Scope(self.columns, self.outer, self.grouped, self.keys, None, self.sets)
@@ -45,7 +47,7 @@ class Expressions:
             return self.leaf(type, scope)
         if scope.grouped is not None and self.chance(0.4):
             return self.aggregate(type, scope.grouped, d) or self.leaf(type, scope)
-        if scope.windows is not None and self.chance(0.25):
+        if scope.windows is not None and self.chance(0.4 if scope.outer else 0.25):
             return self.windowed(type, scope, d) or self.leaf(type, scope)
         if d > 0 and self.chance(0.2):
             return self.scalar(type, scope, d)
@@ -299,13 +301,21 @@ class Expressions:
             base = self.name_window(scope, inner, total)
             frame = self.frame(total) if frames and self.chance(0.7) else ""
             return Over(type, call, Window([], [], frame) if frame else None, base.name)
-        return Over(type, call, self.window(inner, total, frames))
+        return Over(type, call, self.window_of(scope, inner, total, frames))
 
     def name_window(self, scope, inner, total):
         """A new window of WINDOW; without a frame, mostly, so that others may build on it."""
-        window = self.window(inner, total, frames=self.chance(0.2))
+        window = self.window_of(scope, inner, total, frames=self.chance(0.2))
         scope.windows.append(Named(f"w{len(scope.windows)}", window))
         return scope.windows[-1]
+
+    def window_of(self, scope, inner, total, frames):
+        """A window. Two total orders would tell rows apart that are equal: one order is for all of a query."""
+        if not total:
+            return self.window(inner, False, frames)
+        scope.total = scope.total or self.window(inner, True, False)
+        frame = self.frame(True, bool(scope.total.order)) if frames and self.chance(0.6) else ""
+        return Window(scope.total.partition, scope.total.order, frame, True)
 
     def window(self, scope, total, frames):
         of = lambda: self.column(self.rng.choice(COMMON), scope)

@@ -1,4 +1,6 @@
 //! Damaged files, and what is no file of its format: refused, or read as far as it can be believed.
+//!
+//! `DOVETAIL_FLIPS` says how many are damaged, `DOVETAIL_FIRST_SEED` how.
 
 use std::sync::Arc;
 
@@ -26,19 +28,26 @@ fn sample_columns() -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-const DAMAGES: usize = 2_000;
+/// Damaged files of one run.
+const DAMAGES: u64 = 2_000;
+
+fn variable(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
 
 /// A damaged file gives rows or an error, and never ends the process or takes memory that it claims.
 #[test]
 fn damaged_files_are_refused_or_read() {
     let opened = open("damage");
     let mut session = opened.db.session();
-    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let damages = variable("DOVETAIL_FLIPS").unwrap_or(DAMAGES);
+    let mut state = 0x9e37_79b9_7f4a_7c15 ^ variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
     let (mut read, mut refused) = (0, 0);
     let compressions = [Compression::SNAPPY, Compression::UNCOMPRESSED, Compression::LZ4_RAW];
     for compression in compressions {
         let whole = parquet_with(sample_columns(), 100, compression);
-        for round in 0..DAMAGES / compressions.len() {
+        for round in 0..damages / compressions.len() as u64 {
             let mut bytes = whole.clone();
             for _ in 0..=round % 3 {
                 let at = (next(&mut state) % bytes.len() as u64) as usize;

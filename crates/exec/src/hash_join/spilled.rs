@@ -10,8 +10,8 @@ use types::{SqlError, SqlResult};
 
 use super::build::{Keyed, table_bytes, table_of};
 use super::{Facts, JoinRules, Probe};
-use crate::bell::locked;
 use crate::jobs::Parallelism;
+use crate::notify::locked;
 use crate::partition::{Blocks, LEVEL_MAX, Partitioner, Queue};
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::Block;

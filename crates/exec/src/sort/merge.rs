@@ -11,7 +11,7 @@ use types::{SqlError, SqlResult};
 
 use super::order::{RowOrder, Run};
 use crate::batch;
-use crate::bell::locked;
+use crate::notify::locked;
 use crate::source::{Access, Depth, LocalFuture, Part, Source, Step};
 use crate::spill::Block;
 use crate::workspace::Workspace;

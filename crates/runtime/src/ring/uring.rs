@@ -17,7 +17,7 @@ use super::setup::Opened;
 use super::{Wait, sqe};
 use crate::clock::monotonic_ns;
 use crate::config::Submission;
-use crate::inbox::{Bell, Inbox};
+use crate::inbox::{Inbox, Unparker};
 use crate::op::{Op, Outcome};
 use crate::stats::{Counters, bump};
 use crate::worker::Worker;
@@ -52,7 +52,7 @@ pub(crate) struct Uring {
     ring: IoUring,
     tables: Tables,
     /// What wakes a sleeper; a polled ring never sleeps.
-    bell: Option<i32>,
+    event_fd: Option<i32>,
     bell_word: Box<u64>,
     bell_armed: bool,
     /// Entries that the kernel has not been told of.
@@ -82,9 +82,9 @@ impl Uring {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a fresh descriptor that nobody else owns.
-        inbox.set_bell(Bell::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
-        assert!(inbox.bell_fd().is_some(), "the bell was just set");
-        Ok(Uring::with(opened, inbox.bell_fd(), submission))
+        inbox.set_unparker(Unparker::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
+        assert!(inbox.event_fd().is_some(), "the unparker was just set");
+        Ok(Uring::with(opened, inbox.event_fd(), submission))
     }
 
     /// The driver over a ring for polled transfers.
@@ -93,7 +93,7 @@ impl Uring {
         Uring::with(opened, None, submission)
     }
 
-    fn with(opened: Opened, bell: Option<i32>, submission: Submission) -> Uring {
+    fn with(opened: Opened, event_fd: Option<i32>, submission: Submission) -> Uring {
         // With a kernel thread that submits nothing is gained by waiting.
         let sqpoll = opened.ring.params().is_setup_sqpoll();
         let submission = if sqpoll { Submission::AtOnce } else { submission };
@@ -102,7 +102,7 @@ impl Uring {
         Uring {
             ring: opened.ring,
             tables: opened.tables,
-            bell,
+            event_fd,
             bell_word: Box::new(0),
             bell_armed: false,
             pending: 0,
@@ -115,7 +115,7 @@ impl Uring {
         }
     }
 
-    /// Requests whose completions have not been collected, the bell's included.
+    /// Requests whose completions have not been collected, the event descriptor's included.
     #[inline]
     pub(crate) fn unfinished(&self) -> u32 {
         self.unfinished
@@ -200,7 +200,7 @@ impl Uring {
     /// A visit of a polled ring with requests in flight: completions come only to who asks. Until
     /// one has come, which takes no longer than the device does, if `wait` says to wait.
     pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
-        assert!(self.bell.is_none(), "only a polled ring is polled");
+        assert!(self.event_fd.is_none(), "only a polled ring is polled");
         self.enter(if wait == Wait::No { Wait::No } else { Wait::Forever }, counters);
         self.collect()
     }
@@ -243,7 +243,7 @@ impl Uring {
         counters: &Counters,
     ) -> Vec<(Key, Outcome)> {
         if wait != Wait::No {
-            self.arm_bell(counters);
+            self.arm_event(counters);
             self.enter(wait, counters);
         } else if self.must_enter(transfers) {
             self.enter(wait, counters);
@@ -264,12 +264,12 @@ impl Uring {
     }
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
-    fn arm_bell(&mut self, counters: &Counters) {
-        if let Some(bell) = self.bell
+    fn arm_event(&mut self, counters: &Counters) {
+        if let Some(event_fd) = self.event_fd
             && !self.bell_armed
         {
             let word: *mut u64 = &mut *self.bell_word;
-            let entry = opcode::Read::new(types::Fd(bell), word.cast(), 8).build();
+            let entry = opcode::Read::new(types::Fd(event_fd), word.cast(), 8).build();
             self.push_entry(&entry.user_data(BELL), counters);
             self.bell_armed = true;
         }
@@ -365,12 +365,12 @@ fn last_of(
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // The last request is the bell's: end it, so that nothing is in flight when the ring and
+        // The last request is the event descriptor's: end it, so that nothing is in flight when the ring and
         // then `bell_word` go.
         let one = 1u64.to_ne_bytes();
-        if let Some(bell) = self.bell {
+        if let Some(event_fd) = self.event_fd {
             // SAFETY: 8 readable bytes; the inbox keeps the descriptor open.
-            unsafe { libc::write(bell, one.as_ptr().cast(), 8) };
+            unsafe { libc::write(event_fd, one.as_ptr().cast(), 8) };
         }
         let counters = Counters::default();
         while self.unfinished > 0 {

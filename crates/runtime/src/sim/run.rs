@@ -11,7 +11,7 @@ use stdx::{Key, Prng};
 use super::disk::Disk;
 use super::flights::{Flight, Flights, Port, land};
 use super::network::{Due, Network};
-use crate::inbox::{Bell, lock};
+use crate::inbox::{Unparker, lock};
 use crate::op::{Op, Outcome};
 use crate::ring::pool::Pool;
 use crate::ring::{Context, Driver, Ring};
@@ -37,7 +37,7 @@ struct Machine {
 /// Runs the simulation in the calling thread until the runtime stops.
 pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
     for inbox in &shared.inboxes {
-        inbox.set_bell(Bell::Park(std::thread::current()));
+        inbox.set_unparker(Unparker::Park(std::thread::current()));
     }
     let (network, flights) = (disk.network(), Rc::<RefCell<Flights>>::default());
     let clock = Rc::new(Cell::new(BEGIN_NS));
@@ -175,7 +175,7 @@ impl Machine {
         let after = before.max(next);
         self.clock.set(after);
         for worker in &self.workers {
-            worker.till.slept(after - before, after);
+            worker.accounting.slept(after - before, after);
         }
         true
     }

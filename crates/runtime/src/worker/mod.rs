@@ -18,7 +18,7 @@ use std::task::Waker;
 
 use stdx::{Key, Prng, Slab};
 
-use crate::account::{Account, LocalAccount, Till};
+use crate::account::{Account, Accounting, LocalAccount};
 use crate::clock::monotonic_ns;
 use crate::inbox::Inbox;
 use crate::op::OpEntry;
@@ -99,7 +99,7 @@ pub(crate) struct Worker {
     pub(crate) ring: RefCell<Ring>,
     pub(crate) timers: RefCell<Timers>,
     pub(crate) random: RefCell<Prng>,
-    pub(crate) till: Till,
+    pub(crate) accounting: Accounting,
     stopping: Cell<bool>,
     slice_start_ns: Cell<u64>,
     /// Polls of the last slice took long on average.
@@ -182,7 +182,7 @@ impl Worker {
             ring: RefCell::new(ring),
             timers: RefCell::default(),
             random: RefCell::new(seeds.fork()),
-            till: Till::default(),
+            accounting: Accounting::default(),
             stopping: Cell::new(false),
             slice_start_ns: Cell::new(0),
             long_polls: Cell::new(false),
@@ -226,14 +226,14 @@ impl Worker {
     }
 
     pub(crate) fn current_account(&self) -> Option<Arc<Account>> {
-        self.till.payer().map(|local| local.account().clone())
+        self.accounting.current().map(|local| local.account().clone())
     }
 
     /// Has `next` pay for what follows.
     #[inline]
-    pub(crate) fn pay(&self, next: Option<&Rc<LocalAccount>>) {
-        if !self.till.pays(next) {
-            self.till.switch(next, self.now_ns());
+    pub(crate) fn account_to(&self, next: Option<&Rc<LocalAccount>>) {
+        if !self.accounting.is_current(next) {
+            self.accounting.switch(next, self.now_ns());
         }
     }
 

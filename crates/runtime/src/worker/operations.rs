@@ -17,7 +17,7 @@ use crate::stats::bump;
 impl Worker {
     /// Takes an operation over; it starts at once unless too many are in flight.
     pub(crate) fn begin(&self, op: Op) -> Key {
-        let account = self.till.payer();
+        let account = self.accounting.current();
         let traced = account.as_ref().is_some_and(|local| local.account().trace().is_some());
         let begun_ns = if traced { self.now_ns() } else { 0 };
         let (outcome, waker, is_socket) = (None, None, op.is_socket());

@@ -106,7 +106,7 @@ impl Worker {
             }
         }
         let now_ns = self.now_ns();
-        self.till.charge(now_ns);
+        self.accounting.charge(now_ns);
         let (counters, busy_ns) = (self.counters(), now_ns - self.slice_start_ns.get());
         self.long_polls.set(busy_ns > LONG_NS * u64::from(polls.max(1)));
         bump(&counters.polls, u64::from(polls));
@@ -255,7 +255,7 @@ impl Worker {
         let wait = deadline.map_or(Wait::Forever, |ns| Wait::Ns(ns.saturating_sub(before_ns)));
         self.turn(wait);
         let now_ns = self.now_ns();
-        self.till.slept(now_ns - before_ns, now_ns);
+        self.accounting.slept(now_ns - before_ns, now_ns);
         bump(&self.counters().sleeps, 1);
         bump(&self.counters().idle_ns, now_ns - before_ns);
     }

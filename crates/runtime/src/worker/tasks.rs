@@ -29,7 +29,7 @@ impl Worker {
     /// Starts a task under the paying account whose turn it is: the caller polls it.
     #[inline]
     pub(crate) fn place<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
-        let account = self.till.payer();
+        let account = self.accounting.current();
         if let Some(local) = &account {
             add(&local.shard().created, 1);
             add(&local.shard().runnable, 1);
@@ -149,7 +149,7 @@ impl Worker {
         if header.done.get() {
             return;
         }
-        self.pay(header.account.as_ref());
+        self.account_to(header.account.as_ref());
         if let Some(local) = &header.account {
             local.note_poll();
         }

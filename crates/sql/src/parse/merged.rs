@@ -243,10 +243,10 @@ fn outputs(
     Ok(left)
 }
 
-/// A lateral query sees what stands before it.
+/// A lateral query and the arguments of a function see what stands before them.
 fn in_lateral(factor: &mut TableFactor, merged: &[Merged], relations: &Relations<'_>) {
-    if let TableFactor::Derived { lateral: true, subquery, .. } = factor {
-        replace(subquery, merged, relations);
+    if sees_others(factor) {
+        replace(factor, merged, relations);
     }
 }
 

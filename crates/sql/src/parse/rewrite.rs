@@ -104,6 +104,7 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        super::filtered::ask_where_counted(expr);
         flow(rewritten(expr))
     }
 }

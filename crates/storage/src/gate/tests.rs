@@ -1,4 +1,4 @@
-//! The turnstile: who is inside with whom, in which order, and what dropped visitors leave behind.
+//! The fair lock: who has it with whom, in which order, and what dropped waiters leave behind.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use runtime::sim::Disk;
 use runtime::{Config, RingChoice, Runtime, yield_now};
 
-use super::Turnstile;
+use super::FairLock;
 
 fn simulated<F: Future<Output = ()> + 'static>(test: impl FnOnce() -> F + Send + 'static) {
     let ring = RingChoice::Sim(Disk::new(1));
@@ -15,20 +15,20 @@ fn simulated<F: Future<Output = ()> + 'static>(test: impl FnOnce() -> F + Send +
 }
 
 #[test]
-fn one_alone_is_not_overtaken() {
+fn one_who_wants_it_exclusively_is_not_overtaken() {
     simulated(|| async {
-        let turnstile = Rc::new(Turnstile::new());
+        let lock = Rc::new(FairLock::new());
         let order = Rc::new(RefCell::new(Vec::new()));
-        let first = turnstile.together().await;
+        let first = lock.shared().await;
         let mut running = Vec::new();
         for (name, alone) in [("alone", true), ("second", false), ("third", false)] {
-            let (turnstile, order) = (turnstile.clone(), order.clone());
+            let (lock, order) = (lock.clone(), order.clone());
             running.push(runtime::spawn(async move {
-                let pass = if alone { turnstile.alone().await } else { turnstile.together().await };
+                let guard = if alone { lock.exclusive().await } else { lock.shared().await };
                 order.borrow_mut().push(name);
                 yield_now().await;
                 order.borrow_mut().push("left");
-                drop(pass);
+                drop(guard);
             }));
             yield_now().await;
         }
@@ -43,20 +43,20 @@ fn one_alone_is_not_overtaken() {
 }
 
 #[test]
-fn a_visitor_that_gives_up_lets_the_others_in() {
+fn a_waiter_that_gives_up_lets_the_others_in() {
     simulated(|| async {
-        let turnstile = Rc::new(Turnstile::new());
-        let first = turnstile.together().await;
-        let waiting = turnstile.clone();
-        let alone = runtime::spawn(async move { drop(waiting.alone().await) });
+        let lock = Rc::new(FairLock::new());
+        let first = lock.shared().await;
+        let waiting = lock.clone();
+        let alone = runtime::spawn(async move { drop(waiting.exclusive().await) });
         yield_now().await;
-        let waiting = turnstile.clone();
-        let together = runtime::spawn(async move { drop(waiting.together().await) });
+        let waiting = lock.clone();
+        let together = runtime::spawn(async move { drop(waiting.shared().await) });
         yield_now().await;
         assert!(!together.is_finished(), "the one who wants to be alone is first");
         alone.abort();
         together.await.unwrap();
         drop(first);
-        drop(turnstile.alone().await);
+        drop(lock.exclusive().await);
     });
 }

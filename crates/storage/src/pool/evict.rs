@@ -233,7 +233,7 @@ async fn write_back(pool: Arc<Pool>, mut victims: Vec<u32>, evict: bool) -> Resu
     victims.sort_unstable_by_key(|frame| pool.frames[*frame as usize].pid());
     let coming = if evict { victims.len() } else { 0 };
     let mut marks = Marks { pool: &pool, frames: victims, coming };
-    let permit = pool.writing.together().await;
+    let permit = pool.writing.shared().await;
     let (old, new) = batches(&pool, &marks.frames);
     let mut versions = vec![None; marks.frames.len()];
     let old_written = pool.write_old(old.images).await;

@@ -23,7 +23,7 @@ use runtime::sync::Semaphore;
 
 use super::Pool;
 use crate::error::{Result, StorageError};
-use crate::gate::{Pass, Turnstile};
+use crate::gate::{FairGuard, FairLock};
 use crate::header;
 use crate::page::{self, PageId};
 use crate::space::Extent;
@@ -51,7 +51,7 @@ pub(crate) struct Journal {
     turn: Semaphore,
     /// Batches that are being written pass together. Who copies the images to another run passes alone:
     /// it has to find all of them.
-    flights: Turnstile,
+    flights: FairLock,
     away: RwLock<Away>,
     /// Reads of images that are under way, of even generations and of odd ones.
     reads: [AtomicUsize; 2],
@@ -105,7 +105,7 @@ impl Journal {
         Journal {
             taken: Mutex::new(NOTHING),
             turn: Semaphore::new(1),
-            flights: Turnstile::new(),
+            flights: FairLock::new(),
             away: RwLock::default(),
             reads: Default::default(),
         }
@@ -116,7 +116,7 @@ impl Journal {
     }
 
     /// Takes the next places for these images. The caller has the turn, and has made room.
-    fn take_places<'a>(&'a self, images: &[IoBuf], pass: Pass<'a>) -> Flight<'a> {
+    fn take_places<'a>(&'a self, images: &[IoBuf], pass: FairGuard<'a>) -> Flight<'a> {
         let mut taken = self.taken();
         let before = *taken;
         taken.checksum = checksum_of(taken.checksum, images);
@@ -209,7 +209,7 @@ struct Flight<'j> {
     before: Taken,
     end: u32,
     is_written: bool,
-    _pass: Pass<'j>,
+    _pass: FairGuard<'j>,
 }
 
 impl Flight<'_> {
@@ -252,8 +252,8 @@ impl Pool {
         let (pids, images): (Vec<PageId>, Vec<IoBuf>) = images.into_iter().unzip();
         let turn = journal.turn.acquire().await;
         self.make_room_in_journal(images.len() as u32, spare).await?;
-        // Nobody is alone inside but who has the turn.
-        let pass = journal.flights.together().await;
+        // Nobody has it exclusively but who has the turn.
+        let pass = journal.flights.shared().await;
         let mut flight = journal.take_places(&images, pass);
         drop(turn);
         self.write_images(flight.places().zip(images).collect()).await?;
@@ -296,7 +296,7 @@ impl Pool {
                 return Ok(());
             }
         }
-        let _alone = self.journal.flights.alone().await;
+        let _alone = self.journal.flights.exclusive().await;
         let pages = self.journal.len() as u32 + more.max(count);
         if pages == 0 {
             // All that was appended has failed.

@@ -21,7 +21,7 @@ use runtime::{IoCounters, time};
 
 use crate::allocator::Allocator;
 use crate::error::{Damage, Result, StorageError};
-use crate::gate::Turnstile;
+use crate::gate::FairLock;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
 use frame::PoolFrame;
@@ -72,7 +72,7 @@ pub struct Pool {
     /// Where the search for changed old pages stands.
     kept_hand: Mutex<u32>,
     /// Held by write-backs shared, by a checkpoint exclusively.
-    pub(crate) writing: Turnstile,
+    pub(crate) writing: FairLock,
     /// Images of changed old pages.
     pub(crate) journal: Journal,
     /// Of those who write changed old pages because they are many.
@@ -202,7 +202,7 @@ impl Pool {
             free: FreeFrames::new(count),
             hand: Mutex::new(0),
             kept_hand: Mutex::new(0),
-            writing: Turnstile::new(),
+            writing: FairLock::new(),
             journal: Journal::new(),
             relieving: Semaphore::new(journal::RELIEF_BATCHES_MAX),
             write_batch: AtomicUsize::new(evict::SWEEP_FRAMES),

@@ -109,8 +109,8 @@ impl StoreInner {
         place: LogPlace,
         first: First<'_>,
     ) -> Result<Option<(Header, Passed)>> {
-        let _no_writers = self.writers.alone().await;
-        let _no_write_backs = self.pool.writing.alone().await;
+        let _no_writers = self.writers.exclusive().await;
+        let _no_write_backs = self.pool.writing.exclusive().await;
         let written = self.write(Way::On(place, first)).await;
         let mut written = match written {
             Ok(Some(written)) => written,

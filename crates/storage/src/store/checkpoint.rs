@@ -92,8 +92,8 @@ impl StoreInner {
         turn: CheckpointTurn,
         first: &Redo,
     ) -> Result<()> {
-        let _no_writers = self.writers.alone().await;
-        let _no_write_backs = self.pool.writing.alone().await;
+        let _no_writers = self.writers.exclusive().await;
+        let _no_write_backs = self.pool.writing.exclusive().await;
         let Some(written) = self.write(Way::Anew(first)).await? else { return Ok(()) };
         let header = self.header_after(&written);
         self.commit(&header).await?;

@@ -29,7 +29,7 @@ impl Draft {
     /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn write(&mut self, tree: TreeId, value: &[u8]) -> Result<Reference> {
         let store = Arc::clone(&self.store);
-        let _pass = store.writers.together().await;
+        let _pass = store.writers.shared().await;
         store.check_writable()?;
         let len = u32::try_from(value.len()).expect("the length was checked");
         let born = store.pool.epoch();
@@ -61,7 +61,7 @@ impl Drop for Draft {
         let extents = self.store.space().pages_of_load(self.load);
         // A checkpoint that runs counts on the dirty pages that it has found: they stay until its
         // end, or that of the next.
-        let pass = self.store.writers.try_together();
+        let pass = self.store.writers.try_shared();
         // One by one, and all of them: `forget` has an effect.
         let forget = |extent: &Extent| {
             let used = extent.pids().filter(|pid| !self.store.pool.forget(*pid)).count();

@@ -29,7 +29,7 @@ use crate::allocator::Allocator;
 use crate::archive::{Archive, ArchiveOptions, ArchiveStatus, Restored};
 use crate::directory::encoded_len;
 use crate::error::{Result, StorageError};
-use crate::gate::Turnstile;
+use crate::gate::FairLock;
 use crate::header::Header;
 use crate::latch::ExclusiveGuard;
 use crate::log::{Log, Redo};
@@ -40,6 +40,9 @@ use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::{Extent, Space, merge};
 use crate::syncs::Syncs;
 use crate::tree::{Tree, TreeShared};
+
+/// Pages that [`Store::warm`] reads before it waits for them.
+const WARM_AT_ONCE: usize = 4096;
 
 /// Number of a tree, never used again after the tree is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,9 +123,9 @@ pub(crate) struct StoreInner {
     next_tree: AtomicU32,
     catalog: TreeId,
     /// Whoever changes pages passes together, a checkpoint alone.
-    pub writers: Turnstile,
+    pub writers: FairLock,
     /// Whoever changes inner nodes passes alone: the bound on pins that are held while waiting.
-    pub structure: Turnstile,
+    pub structure: FairLock,
     /// Of the file: those of the log go beside those of checkpoints.
     syncs: Syncs,
     /// What is durable before the next checkpoint.
@@ -353,9 +356,9 @@ impl Store {
         if id == self.inner.catalog {
             return Err(StorageError::Option("the catalog tree cannot be dropped"));
         }
-        let _pass = self.inner.writers.together().await;
+        let _pass = self.inner.writers.shared().await;
         self.inner.check_writable()?;
-        let _structure = self.inner.structure.alone().await;
+        let _structure = self.inner.structure.exclusive().await;
         let extents = merge(tree.pages(&self.inner.io).await?);
         let shared = self.inner.trees().remove(&id).ok_or(StorageError::NoSuchTree(id))?;
         shared.mark_dropped();
@@ -403,8 +406,18 @@ impl Store {
 
     /// Evicts all clean pages, for cold runs. Call `checkpoint` before: dirty pages stay.
     pub async fn drop_cache(&self) {
-        let _settled = self.inner.pool.writing.alone().await;
+        let _settled = self.inner.pool.writing.exclusive().await;
         self.inner.pool.drop_clean();
+    }
+
+    /// Reads pages into the pool that are not there, as far as there are free frames, and waits for them: a cache
+    /// of a known state, for measurements. A page that cannot be read stays where it is.
+    pub async fn warm(&self, pages: impl IntoIterator<Item = u32>) {
+        let mut pages = pages.into_iter().peekable();
+        while pages.peek().is_some() {
+            self.inner.pool.prefetch(pages.by_ref().take(WARM_AT_ONCE), &self.inner.io);
+            self.inner.pool.finish_loads().await;
+        }
     }
 
     /// Takes frames of the pool back, and writes their pages, so many at a time: 64 by default, the most.
@@ -422,9 +435,9 @@ impl Store {
     /// Waits until no read, write or change that has begun is in progress.
     pub async fn quiesce(&self) {
         let _settled = self.inner.settling.acquire().await;
-        let _no_writers = self.inner.writers.alone().await;
+        let _no_writers = self.inner.writers.exclusive().await;
         self.inner.pool.finish_loads().await;
-        let _no_writes = self.inner.pool.writing.alone().await;
+        let _no_writes = self.inner.pool.writing.exclusive().await;
         self.archived().await;
     }
 
@@ -509,7 +522,7 @@ impl StoreInner {
     }
 
     async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
-        let _pass = self.writers.together().await;
+        let _pass = self.writers.shared().await;
         self.check_writable()?;
         let page = NewPage::make(self).await?;
         let identity = Identity { pid: page.pid(), tree: id.0, epoch: self.pool.epoch() };

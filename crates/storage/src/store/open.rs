@@ -15,7 +15,7 @@ use crate::allocator::Allocator;
 use crate::archive::{self, Archive, Settled};
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
-use crate::gate::Turnstile;
+use crate::gate::FairLock;
 use crate::header::{self, FILE_VERSION, Header, Journal};
 use crate::log::{self, Log, LogPlace};
 use crate::meta;
@@ -215,8 +215,8 @@ fn assemble(
         trees: Mutex::new(trees),
         next_tree: AtomicU32::new(header.next_tree),
         catalog: TreeId(header.catalog_tree),
-        writers: Turnstile::new(),
-        structure: Turnstile::new(),
+        writers: FairLock::new(),
+        structure: FairLock::new(),
         syncs,
         log,
         archive,

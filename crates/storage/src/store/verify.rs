@@ -64,7 +64,7 @@ impl Store {
         // Not the turn of checkpoints: a backup has that as long as it copies, and who surveys may keep writers
         // waiting.
         let _with_header = self.inner.headless.acquire().await;
-        let _no_writers = self.inner.writers.alone().await;
+        let _no_writers = self.inner.writers.exclusive().await;
         self.drop_cache().await;
         let page_count = self.inner.space().page_count();
         let mut report = VerifyReport { page_count, ..VerifyReport::default() };

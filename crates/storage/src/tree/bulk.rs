@@ -274,7 +274,7 @@ impl BulkLoader {
             if store.is_crowded() {
                 store.relieve().await?;
             }
-            let _pass = store.writers.together().await;
+            let _pass = store.writers.shared().await;
             store.check_writable()?;
             let root = store.pool.fix(shared.root, &store.io).await?;
             if store.is_crowded() {

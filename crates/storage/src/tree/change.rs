@@ -1,6 +1,6 @@
 //! Changing single entries: in a leaf under its latch alone, else with a split (`split`).
 //!
-//! Whoever changes a page holds a pass of the store's `writers` turnstile. Any number of tasks may
+//! Whoever changes a page holds a pass of the store's `writers` lock. Any number of tasks may
 //! change entries at a time; each change is one moment under the latch of a leaf, or of a path.
 
 use std::sync::atomic::Ordering;
@@ -105,7 +105,7 @@ impl Tree {
                 self.store.relieve().await?;
             }
             self.store.pool.relieve_ahead();
-            let _pass = self.store.writers.together().await;
+            let _pass = self.store.writers.shared().await;
             self.store.check_writable()?;
             match self.change_at_leaf(key, change, io).await? {
                 AtLeaf::Done(changed) => {

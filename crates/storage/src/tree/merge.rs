@@ -5,7 +5,7 @@
 //! under its latch, so that whoever comes with its number sees that the page is nobody's. Its place
 //! in the file is used again after the next checkpoint.
 //!
-//! As in `split`, whoever merges is alone in `structure`; each merge is one moment under the
+//! As in `split`, whoever merges has `structure` exclusively; each merge is one moment under the
 //! latches of two nodes and their parent, and leaves the tree whole.
 
 use std::sync::atomic::Ordering;
@@ -67,7 +67,7 @@ impl Tree {
     /// # Errors
     /// `Io`, `Corrupt` when a node cannot be read. The tree is whole, and holds the same entries.
     pub(super) async fn merge_around(&self, key: &[u8], io: &IoCounters) -> Result<()> {
-        let _structure = self.store.structure.alone().await;
+        let _structure = self.store.structure.exclusive().await;
         self.check_not_dropped()?;
         let mut path = self.pin_path(key, io).await?;
         while let [.., parent, node] = path.as_slice() {

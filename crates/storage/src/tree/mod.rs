@@ -20,6 +20,7 @@ mod runs;
 mod shortcuts;
 mod split;
 mod verify;
+mod visit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -34,6 +35,7 @@ pub use part::{EXTENT_PAGES, RangePart};
 pub use ranges::VisitRange;
 use shortcuts::{Shortcut, Shortcuts, Vicinity};
 pub use verify::TreeReport;
+pub use visit::{LeafEntries, VisitEntries};
 
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};
@@ -212,7 +214,7 @@ impl Tree {
         key.len() + value.len() > entry_len_max(self.store.pool.page_size())
     }
 
-    /// Asked by whoever is alone in `structure`.
+    /// Asked by whoever has `structure` exclusively.
     fn check_not_dropped(&self) -> Result<()> {
         match self.shared.dropped.load(Ordering::Relaxed) {
             true => Err(StorageError::NoSuchTree(self.shared.id)),
@@ -381,7 +383,7 @@ impl Tree {
     }
 
     /// All pages of the tree, those of long values included. Leaves are read only when there are
-    /// long values. The caller is alone in `structure`.
+    /// long values. The caller has `structure` exclusively.
     pub(crate) async fn pages(&self, io: &IoCounters) -> Result<Vec<Extent>> {
         let page_size = self.store.pool.page_size();
         let lowest = if self.stats().overflow_pages > 0 { 0 } else { 1 };

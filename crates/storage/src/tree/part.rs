@@ -6,6 +6,7 @@ use std::ops::Bound;
 use runtime::IoCounters;
 
 use super::runs::Stretch;
+use super::visit::{EachEntry, VisitEntries};
 use super::{Depth, Tree};
 use crate::error::{Result, StorageError};
 use crate::node::Node;
@@ -73,6 +74,20 @@ impl Tree {
         depth: Depth,
         io: &IoCounters,
         visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<Vec<RangePart>> {
+        self.expand_by_leaf(part, depth, io, &mut EachEntry(visit)).await
+    }
+
+    /// As [`Tree::expand`], for who takes entries a leaf at a time.
+    ///
+    /// # Errors
+    /// As [`Tree::expand`].
+    pub async fn expand_by_leaf(
+        &self,
+        part: RangePart,
+        depth: Depth,
+        io: &IoCounters,
+        visit: &mut dyn VisitEntries,
     ) -> Result<Vec<RangePart>> {
         let RangePart { stretch, target } = part;
         if stretch.is_empty() {

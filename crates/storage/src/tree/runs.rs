@@ -5,6 +5,7 @@ use std::ops::Bound;
 use runtime::IoCounters;
 
 use super::overflow::LeafCopy;
+use super::visit::{LeafEntries, VisitEntries};
 use super::{Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
@@ -84,7 +85,7 @@ impl Tree {
         mut stretch: Stretch,
         depth: Depth,
         io: &IoCounters,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
+        visit: &mut dyn VisitEntries,
     ) -> Result<()> {
         let mut known = 0;
         let mut misses = 0;
@@ -103,7 +104,8 @@ impl Tree {
             let seen = match seen {
                 Ok(Visit::Copy(leaf)) => {
                     let positions = stretch.positions(&leaf.node());
-                    self.visit_copy(&leaf, positions, io, visit).await?;
+                    let mut each = |key: &[u8], value: &[u8]| visit.entry(key, value);
+                    self.visit_copy(&leaf, positions, io, &mut each).await?;
                     Ok(stretch.behind(&leaf.node()))
                 }
                 seen => seen,
@@ -151,12 +153,7 @@ impl Tree {
         }
     }
 
-    fn visit_leaf(
-        &self,
-        page: &[u8],
-        stretch: &Stretch,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Visit {
+    fn visit_leaf(&self, page: &[u8], stretch: &Stretch, visit: &mut dyn VisitEntries) -> Visit {
         let node = Node::new(page);
         if !self.owns(page) || !node.is_leaf() {
             return Visit::Gone;
@@ -167,8 +164,10 @@ impl Tree {
         if let Some(copy) = LeafCopy::of(page) {
             return Visit::Copy(copy);
         }
-        node.visit(stretch.positions(&node), visit);
-        stretch.behind(&node)
+        let positions = stretch.positions(&node);
+        let behind = stretch.behind(&node);
+        visit.leaf(&LeafEntries::new(node, positions));
+        behind
     }
 }
 

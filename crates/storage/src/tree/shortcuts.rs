@@ -240,7 +240,7 @@ impl Shortcuts {
     }
 
     /// The last leaf of the tree was split; `fence` is the lower one of its right half. Rows that are added in
-    /// the order of their keys, and are read soon, are found without a way from the root. Whoever splits is alone.
+    /// the order of their keys, and are read soon, are found without a way from the root. Whoever splits has the structure exclusively.
     pub fn push(&self, fence: &[u8], pid: PageId) {
         let current = self.current.load(Ordering::Acquire).checked_sub(1);
         let table = current.and_then(|current| self.tables[current as usize].get());

@@ -1,6 +1,6 @@
 //! Changing an entry of a leaf that has no room for it: by a split.
 //!
-//! Whoever changes inner nodes is alone in the store's `structure` turnstile: so a path that is
+//! Whoever changes inner nodes has the store's `structure` lock exclusively: so a path that is
 //! pinned stays a path, only its leaf may change until it is latched. All pages are pinned first, while waiting is allowed; then all
 //! latches are tried, and either all are got and the work is done at once, or all are released.
 
@@ -34,7 +34,7 @@ impl Tree {
         change: Change<'_>,
         io: &IoCounters,
     ) -> Result<bool> {
-        let _structure = self.store.structure.alone().await;
+        let _structure = self.store.structure.exclusive().await;
         self.check_not_dropped()?;
         let path = self.pin_path(key, io).await?;
         let mut fresh: Vec<NewPage<'_>> = Vec::new();

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, GenericByteViewBuilder,
-    PrimitiveBuilder, StringViewBuilder,
-};
+use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder};
 use arrow_array::types::{
-    ByteViewType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type,
-    Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType, UInt32Type,
+    BinaryViewType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type,
+    Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    StringViewType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
+use super::numbers::Numbers;
+use super::texts::Texts;
 use super::{Place, RowLayout, fixed_width};
 use crate::key::{Decoded, take_value};
 use crate::parse::ColumnParser;
@@ -58,13 +57,7 @@ impl BatchBuilder {
 
     /// Appends the row of an entry.
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
-        let mut rest = key;
-        for position in 0..self.key_count {
-            let decoded = take_value(&self.layout.key[position], &mut rest);
-            if let Some(target) = self.key_targets[position] {
-                self.columns[target].1.push_decoded(decoded);
-            }
-        }
+        self.push_key(key);
         for (place, builder) in &mut self.columns {
             match *place {
                 Place::Key(_) => {}
@@ -78,6 +71,40 @@ impl BatchBuilder {
             }
         }
         self.row_count += 1;
+    }
+
+    /// Appends rows, column by column; `key` writes the key of one of them.
+    ///
+    /// What a type is asked for once a column costs little even where a leaf has few rows.
+    pub fn push_rows(&mut self, values: &[&[u8]], key: impl Fn(usize, &mut Vec<u8>)) {
+        if self.key_count > 0 {
+            let mut bytes = Vec::new();
+            for row in 0..values.len() {
+                key(row, &mut bytes);
+                self.push_key(&bytes);
+            }
+        }
+        for (place, builder) in &mut self.columns {
+            match *place {
+                Place::Key(_) => {}
+                Place::Fixed { bit, offset } => builder.push_fixed_of(values, bit, offset),
+                Place::Variable { bit, number } => {
+                    let of = |value| variable(&self.layout, value, number);
+                    builder.push_variable_of(values, bit, of);
+                }
+            }
+        }
+        self.row_count += values.len();
+    }
+
+    fn push_key(&mut self, key: &[u8]) {
+        let mut rest = key;
+        for position in 0..self.key_count {
+            let decoded = take_value(&self.layout.key[position], &mut rest);
+            if let Some(target) = self.key_targets[position] {
+                self.columns[target].1.push_decoded(decoded);
+            }
+        }
     }
 
     /// Rows so far.
@@ -102,7 +129,7 @@ impl BatchBuilder {
     }
 }
 
-fn is_null(value: &[u8], bit: usize) -> bool {
+pub(super) fn is_null(value: &[u8], bit: usize) -> bool {
     value[bit / 8] & (1 << (bit % 8)) != 0
 }
 
@@ -127,86 +154,96 @@ fn stored_text(bytes: &[u8]) -> &str {
 
 enum ColumnBuilder {
     Bool(BooleanBuilder),
-    Int16(PrimitiveBuilder<Int16Type>),
-    Int32(PrimitiveBuilder<Int32Type>),
-    Int64(PrimitiveBuilder<Int64Type>),
-    Oid(PrimitiveBuilder<UInt32Type>),
-    Float32(PrimitiveBuilder<Float32Type>),
-    Float64(PrimitiveBuilder<Float64Type>),
-    Decimal(PrimitiveBuilder<Decimal128Type>, LogicalType),
-    Numeric(PrimitiveBuilder<Decimal256Type>),
-    Date(PrimitiveBuilder<Date32Type>),
-    Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
-    Text(StringViewBuilder),
-    Time(PrimitiveBuilder<Time64MicrosecondType>),
-    Interval(PrimitiveBuilder<IntervalMonthDayNanoType>),
-    Bytes(BinaryViewBuilder),
+    Int16(Numbers<Int16Type>),
+    Int32(Numbers<Int32Type>),
+    Int64(Numbers<Int64Type>),
+    Oid(Numbers<UInt32Type>),
+    Float32(Numbers<Float32Type>),
+    Float64(Numbers<Float64Type>),
+    Decimal(Numbers<Decimal128Type>, usize),
+    Numeric(Numbers<Decimal256Type>),
+    Date(Numbers<Date32Type>),
+    Timestamp(Numbers<TimestampMicrosecondType>),
+    Text(Texts<StringViewType>),
+    Time(Numbers<Time64MicrosecondType>),
+    Interval(Numbers<IntervalMonthDayNanoType>),
+    Bytes(Texts<BinaryViewType>),
     Uuid(FixedSizeBinaryBuilder),
     Array(Box<ColumnParser>),
 }
 
-/// Rows up to which a builder of views takes small blocks for long values.
-const FEW_ROWS: usize = 256;
-
-/// Bytes of a long value, about.
-const LONG_BYTES: usize = 32;
-
-fn views<T: ByteViewType + ?Sized>(room: usize) -> GenericByteViewBuilder<T> {
-    let views = GenericByteViewBuilder::with_capacity(room);
-    match room <= FEW_ROWS {
-        true => views.with_fixed_block_size((room * LONG_BYTES).max(64) as u32),
-        false => views,
-    }
+/// Makes a number of its bytes.
+macro_rules! of_le_bytes {
+    ($number:ty) => {
+        |bytes: &[u8]| <$number>::from_le_bytes(chunk(bytes))
+    };
 }
 
-macro_rules! each_builder {
-    ($self:expr, $b:ident => $body:expr) => {
+/// Calls `$body` with the column of numbers of a fixed type, and with what makes one of its bytes.
+macro_rules! each_number {
+    ($self:expr, ($b:ident, $of:ident) => $body:expr) => {
+        each_number!(@ $self, $b, $of, $body,
+            Int16 i16, Int32 i32, Int64 i64, Oid u32, Float32 f32, Float64 f64, Date i32,
+            Timestamp i64, Time i64)
+    };
+    (@ $self:expr, $b:ident, $of:ident, $body:expr, $($name:ident $number:ty),*) => {
         match $self {
-            ColumnBuilder::Bool($b) => $body,
-            ColumnBuilder::Int16($b) => $body,
-            ColumnBuilder::Int32($b) => $body,
-            ColumnBuilder::Int64($b) => $body,
-            ColumnBuilder::Oid($b) => $body,
-            ColumnBuilder::Float32($b) => $body,
-            ColumnBuilder::Float64($b) => $body,
-            ColumnBuilder::Decimal($b, _) => $body,
-            ColumnBuilder::Numeric($b) => $body,
-            ColumnBuilder::Date($b) => $body,
-            ColumnBuilder::Timestamp($b) => $body,
-            ColumnBuilder::Text($b) => $body,
-            ColumnBuilder::Time($b) => $body,
-            ColumnBuilder::Interval($b) => $body,
-            ColumnBuilder::Bytes($b) => $body,
-            ColumnBuilder::Uuid($b) => $body,
-            ColumnBuilder::Array(_) => unreachable!("arrays are built from text"),
+            $(ColumnBuilder::$name($b) => {
+                let $of = of_le_bytes!($number);
+                $body
+            })*
+            ColumnBuilder::Decimal($b, 8) => {
+                let $of = |bytes: &[u8]| i128::from(i64::from_le_bytes(chunk(bytes)));
+                $body
+            }
+            ColumnBuilder::Decimal($b, _) => {
+                let $of = of_le_bytes!(i128);
+                $body
+            }
+            ColumnBuilder::Interval($b) => {
+                let $of = interval;
+                $body
+            }
+            ColumnBuilder::Bool(_)
+            | ColumnBuilder::Uuid(_)
+            | ColumnBuilder::Text(_)
+            | ColumnBuilder::Bytes(_)
+            | ColumnBuilder::Numeric(_)
+            | ColumnBuilder::Array(_) => unreachable!("the type is not fixed"),
         }
     };
+}
+
+fn interval(bytes: &[u8]) -> IntervalMonthDayNano {
+    IntervalMonthDayNano::new(
+        i32::from_le_bytes(chunk(bytes)),
+        i32::from_le_bytes(chunk(&bytes[4..])),
+        i64::from_le_bytes(chunk(&bytes[8..])),
+    )
 }
 
 impl ColumnBuilder {
     fn new(ty: LogicalType, room: usize) -> ColumnBuilder {
         match ty.plain() {
             LogicalType::Bool => ColumnBuilder::Bool(BooleanBuilder::with_capacity(room)),
-            LogicalType::Int16 => ColumnBuilder::Int16(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Int32 => ColumnBuilder::Int32(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Int64 => ColumnBuilder::Int64(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Oid => ColumnBuilder::Oid(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Float32 => ColumnBuilder::Float32(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Float64 => ColumnBuilder::Float64(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Decimal { .. } => ColumnBuilder::Decimal(
-                PrimitiveBuilder::with_capacity(room).with_data_type(ty.arrow()),
-                ty,
-            ),
-            LogicalType::Numeric => ColumnBuilder::Numeric(
-                PrimitiveBuilder::with_capacity(room).with_data_type(ty.arrow()),
-            ),
-            LogicalType::Date => ColumnBuilder::Date(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Timestamp | LogicalType::TimestampTz => ColumnBuilder::Timestamp(
-                PrimitiveBuilder::with_capacity(room).with_data_type(ty.arrow()),
-            ),
-            LogicalType::Time => ColumnBuilder::Time(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Interval => ColumnBuilder::Interval(PrimitiveBuilder::with_capacity(room)),
-            LogicalType::Bytea => ColumnBuilder::Bytes(views(room)),
+            LogicalType::Int16 => ColumnBuilder::Int16(Numbers::new(ty, room)),
+            LogicalType::Int32 => ColumnBuilder::Int32(Numbers::new(ty, room)),
+            LogicalType::Int64 => ColumnBuilder::Int64(Numbers::new(ty, room)),
+            LogicalType::Oid => ColumnBuilder::Oid(Numbers::new(ty, room)),
+            LogicalType::Float32 => ColumnBuilder::Float32(Numbers::new(ty, room)),
+            LogicalType::Float64 => ColumnBuilder::Float64(Numbers::new(ty, room)),
+            LogicalType::Decimal { .. } => {
+                let width = fixed_width(ty).expect("decimals have a width");
+                ColumnBuilder::Decimal(Numbers::new(ty, room), width)
+            }
+            LogicalType::Numeric => ColumnBuilder::Numeric(Numbers::new(ty, room)),
+            LogicalType::Date => ColumnBuilder::Date(Numbers::new(ty, room)),
+            LogicalType::Timestamp | LogicalType::TimestampTz => {
+                ColumnBuilder::Timestamp(Numbers::new(ty, room))
+            }
+            LogicalType::Time => ColumnBuilder::Time(Numbers::new(ty, room)),
+            LogicalType::Interval => ColumnBuilder::Interval(Numbers::new(ty, room)),
+            LogicalType::Bytea => ColumnBuilder::Bytes(Texts::new(room)),
             LogicalType::Uuid => {
                 ColumnBuilder::Uuid(FixedSizeBinaryBuilder::with_capacity(room, 16))
             }
@@ -216,7 +253,7 @@ impl ColumnBuilder {
                 ColumnBuilder::Array(Box::new(ColumnParser::new(&column)))
             }
             LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
-                ColumnBuilder::Text(views(room))
+                ColumnBuilder::Text(Texts::new(room))
             }
         }
     }
@@ -226,7 +263,12 @@ impl ColumnBuilder {
             ColumnBuilder::Array(parser) => {
                 parser.push(None).expect("the column may be null");
             }
-            other => each_builder!(other, b => b.append_null()),
+            ColumnBuilder::Bool(b) => b.append_null(),
+            ColumnBuilder::Text(b) => b.append_null(),
+            ColumnBuilder::Bytes(b) => b.append_null(),
+            ColumnBuilder::Uuid(b) => b.append_null(),
+            ColumnBuilder::Numeric(b) => b.append_null(),
+            other => each_number!(other, (b, _of) => b.append_null()),
         }
     }
 
@@ -286,36 +328,62 @@ impl ColumnBuilder {
     fn push_fixed(&mut self, bytes: &[u8]) {
         match self {
             ColumnBuilder::Bool(b) => b.append_value(bytes[0] != 0),
-            ColumnBuilder::Int16(b) => b.append_value(i16::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Int32(b) => b.append_value(i32::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Int64(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Oid(b) => b.append_value(u32::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Float32(b) => b.append_value(f32::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Float64(b) => b.append_value(f64::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Date(b) => b.append_value(i32::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Timestamp(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Decimal(b, ty) => b.append_value(match fixed_width(*ty) {
-                Some(8) => i128::from(i64::from_le_bytes(chunk(bytes))),
-                _ => i128::from_le_bytes(chunk(bytes)),
-            }),
-            ColumnBuilder::Time(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
-            ColumnBuilder::Interval(b) => b.append_value(IntervalMonthDayNano::new(
-                i32::from_le_bytes(chunk(bytes)),
-                i32::from_le_bytes(chunk(&bytes[4..])),
-                i64::from_le_bytes(chunk(&bytes[8..])),
-            )),
             ColumnBuilder::Uuid(b) => b.append_value(&bytes[..16]).expect("a uuid has 16 bytes"),
-            ColumnBuilder::Text(_)
-            | ColumnBuilder::Bytes(_)
-            | ColumnBuilder::Numeric(_)
-            | ColumnBuilder::Array(_) => unreachable!("the type is not fixed"),
+            other => each_number!(other, (b, of) => b.append_value(of(bytes))),
+        }
+    }
+
+    /// As `push_fixed` for the value of each row, or null.
+    fn push_fixed_of(&mut self, rows: &[&[u8]], bit: usize, offset: usize) {
+        match self {
+            ColumnBuilder::Bool(_) | ColumnBuilder::Uuid(_) => {
+                for row in rows {
+                    match is_null(row, bit) {
+                        true => self.push_null(),
+                        false => self.push_fixed(&row[offset..]),
+                    }
+                }
+            }
+            other => each_number!(other, (b, of) => b.append_rows(rows, (bit, offset), of)),
+        }
+    }
+
+    /// As `push_variable` for the value of each row, or null.
+    fn push_variable_of<'a>(
+        &mut self,
+        rows: &[&'a [u8]],
+        bit: usize,
+        of: impl Fn(&'a [u8]) -> &'a [u8],
+    ) {
+        match self {
+            ColumnBuilder::Text(b) => {
+                for row in rows {
+                    match is_null(row, bit) {
+                        true => b.append_null(),
+                        false => b.append_value(stored_text(of(row))),
+                    }
+                }
+            }
+            other => {
+                for row in rows {
+                    match is_null(row, bit) {
+                        true => other.push_null(),
+                        false => other.push_variable(of(row)),
+                    }
+                }
+            }
         }
     }
 
     fn finish(&mut self) -> ArrayRef {
         match self {
             ColumnBuilder::Array(parser) => parser.finish(),
-            other => each_builder!(other, b => Arc::new(b.finish()) as ArrayRef),
+            ColumnBuilder::Bool(b) => Arc::new(b.finish()),
+            ColumnBuilder::Text(b) => b.finish(),
+            ColumnBuilder::Bytes(b) => b.finish(),
+            ColumnBuilder::Uuid(b) => Arc::new(b.finish()),
+            ColumnBuilder::Numeric(b) => b.finish(),
+            other => each_number!(other, (b, _of) => b.finish()),
         }
     }
 }

@@ -46,7 +46,7 @@ fn no_more_is_written_ahead_than_is_wanted_soon() {
             task.await.unwrap();
         }
         store.quiesce().await;
-        drop(store.inner.pool.writing.alone().await);
+        drop(store.inner.pool.writing.exclusive().await);
         (most.get(), store.inner.pool.free.coming())
     });
     // The last sweep begins below what is enough.
