@@ -116,13 +116,22 @@ pub fn is_assignable(from: &DataType, to: &DataType) -> bool {
 
 /// A quoted literal takes the type of the column that it is for; text columns measure it later.
 pub(crate) fn literal_as(value: ast::Expr, column: &Column) -> SqlResult<ast::Expr> {
+    literal_of(value, column.ty)
+}
+
+/// The same for a type.
+pub(super) fn literal_of(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr> {
     let quoted = |v: &ast::Expr| matches!(v, ast::Expr::Value(v) if matches!(v.value, ast::Value::SingleQuotedString(_)));
-    let text =
-        matches!(column.ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_));
+    let text = matches!(ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_));
     if text || !quoted(&value) {
         return Ok(value);
     }
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&column.ty.to_string());
+    cast_to(value, ty)
+}
+
+/// The value, cast.
+pub(super) fn cast_to(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&ty.to_string());
     let data_type = parser.and_then(|mut p| p.parse_data_type());
     let data_type = data_type.map_err(|e| SqlError::internal(e.to_string()))?;
     let kind = ast::CastKind::DoubleColon;
