@@ -505,9 +505,12 @@ impl Session {
 
     /// Changes settings, for the session or for the transaction.
     pub(crate) fn apply(&mut self, changes: Vec<SettingChange>) -> SqlResult<()> {
-        changes.into_iter().try_for_each(|change| match change.is_local {
-            true => self.settings.set_local(&change.name, Some(&change.value)),
-            false => self.settings.set(&change.name, &change.value),
+        changes.into_iter().try_for_each(|change| {
+            self.check_mode_open(&change.name, &change.value)?;
+            match change.is_local {
+                true => self.settings.set_local(&change.name, Some(&change.value)),
+                false => self.settings.set(&change.name, &change.value),
+            }
         })
     }
 
