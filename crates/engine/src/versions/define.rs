@@ -43,7 +43,9 @@ impl Versions {
             let is_same = catalogs.newest.has_definitions_of(before);
             assert!(is_same, "definitions are changed by one at a time");
             next.read_view = catalogs.newest.read_view.next();
-            let replaced = next.abandoned.clone();
+            // Who has read the rows beside which others came has read less than there is now, too.
+            let outgrown = std::mem::take(&mut next.outgrown);
+            let replaced: Vec<_> = next.abandoned.iter().copied().chain(outgrown).collect();
             next.abandon(&catalogs.newest.abandoned);
             if let Some(Ending { stamp, notes, view, .. }) = ending {
                 if !next.read_view.commit(stamp, view, true) {

@@ -543,6 +543,32 @@ fn a_table_of_a_query_has_its_place_behind_all_others() {
 }
 
 #[test]
+fn who_has_read_a_column_table_comes_before_a_load_that_adds_a_part() {
+    let loaded = |begin: &str, reads: (&str, &str), last| {
+        World::new("part_added").play(&[
+            (0, "create table c (n int) with (storage = column)", ""),
+            (0, "insert into c select n from generate_series(1, 9) as g (n)", ""),
+            (0, "create table d (n int) with (storage = column)", ""),
+            (1, SERIALIZABLE, ""),
+            (1, reads.0, reads.1),
+            (1, "update t set v = 21 where id = 2", ""),
+            (2, begin, ""),
+            (2, "select v from t where id = 2", "20"),
+            // It has the table for itself, so the load goes on beside the other one.
+            (2, "alter table c alter n set default 1", ""),
+            (2, "insert into c select n from generate_series(1, 100000) as g (n)", ""),
+            (2, "commit", ""),
+            (0, "select count(*) from c", "100009"),
+            (1, "commit", last),
+        ]);
+    };
+    for begin in [SERIALIZABLE, "begin"] {
+        loaded(begin, ("select count(n) from c where n > 3", "6"), "40001");
+        loaded(begin, ("select count(n) from d", "0"), "");
+    }
+}
+
+#[test]
 fn who_has_read_a_table_that_was_emptied_comes_before_that() {
     let emptied = |begin: &str, statement, last| {
         let mut world = World::new("emptied");
@@ -568,6 +594,16 @@ fn who_has_read_a_table_that_was_emptied_comes_before_that() {
         emptied("begin", statement, "40001");
     }
     emptied(SERIALIZABLE, "truncate b", "");
+    // Who has locked a row and changed none only reads.
+    World::new("emptied_locked").play(&[
+        (0, "create table a as select n from generate_series(1, 9) as g (n)", ""),
+        (1, SERIALIZABLE, ""),
+        (1, "select count(n) from a where n > 3", "6"),
+        (1, "select v from t where id = 1 for update", "10"),
+        (2, "truncate a", ""),
+        (1, "select count(n) from a", "9"),
+        (1, "commit", ""),
+    ]);
     // One that only reads comes before it.
     World::new("emptied_reads").play(&[
         (1, SERIALIZABLE, ""),
