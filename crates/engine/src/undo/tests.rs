@@ -212,3 +212,33 @@ fn what_was_read_is_kept_as_long_as_somebody_reads_an_older_version() {
     drop((old, first));
     assert_eq!(second.0.log.state().readers.count(), 0);
 }
+
+#[test]
+fn records_are_kept_by_who_reads_as_of_the_oldest_version() {
+    let first = ReadView::default();
+    let long = "x".repeat(1000);
+    let second = committed(&first, &[("a", Some(&long))]);
+    assert!(first.keeps_more_than(1000) && !first.keeps_more_than(2000));
+    assert!(!second.keeps_more_than(1000), "it is for the first one that they stay");
+    let third = committed(&second, &[("a", Some(&long))]);
+    assert!(first.keeps_more_than(2000));
+    drop(first);
+    assert!(second.keeps_more_than(1000) && !second.keeps_more_than(2000));
+    drop(second);
+    assert!(!third.keeps_more_than(0));
+}
+
+#[test]
+fn who_has_changed_nothing_only_reads() {
+    // A row that it has locked is no change: it may come before one of whom nobody knows what that has read.
+    let first = ReadView::default();
+    let (stamp, locker) = (first.new_stamp(), first.pinned(true));
+    locker.note_read(TREE, b"a", Some(b"b"));
+    let second = committed(&first, &[("a", Some("1"))]);
+    second.note_replaced(&[TREE]);
+    assert!(second.next().commit(&stamp, &locker, false));
+    let (stamp, writer) = (first.new_stamp(), first.pinned(true));
+    writer.note_read(TREE, b"a", Some(b"b"));
+    record(&writer.with_own(&stamp, 0), &[("b", Some("1"))]);
+    assert!(!second.next().commit(&stamp, &writer, false));
+}
