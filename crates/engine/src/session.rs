@@ -478,6 +478,8 @@ impl Session {
         let watch = Watch { cancel, activity: &self.activity };
         let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning).await?;
         isolation::check_locked(&catalog.snapshot().read_view)?;
+        // Before it has any effect.
+        self.looked(Ok(()))?;
         self.save_numbers(catalog.given()).await?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))

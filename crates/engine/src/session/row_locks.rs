@@ -71,8 +71,13 @@ impl Session {
             self.begin_writing(&wait).await?;
         }
         let is_alone = !goes_on && self.begin_rows().await?;
-        let result = self.lock_rows((query, locked), kind, &wait, cancel).await;
-        match self.end_rows(is_alone, result.map(StatementResult::Rows)).await? {
+        let (result, changes) = match self.lock_rows((query, locked), kind, &wait, cancel).await {
+            Ok((rows, catalog)) => (Ok(rows), catalog.changes()),
+            Err(error) => (Err(error), vec![]),
+        };
+        let ended = self.end_rows(is_alone, result.map(StatementResult::Rows)).await?;
+        self.apply(changes)?;
+        match ended {
             StatementResult::Rows(rows) => Ok(Some(rows)),
             StatementResult::Command { .. } => Err(SqlError::internal("a query without rows")),
         }
@@ -85,14 +90,15 @@ impl Session {
         self.lock_whole(&names, LockMode::Update, wait).await
     }
 
-    /// Finds rows and locks them, until they are as they were found.
+    /// Finds rows and locks them, until they are as they were found; the catalog that has what they were found to
+    /// change beside.
     async fn lock_rows(
         &mut self,
         (query, mut locked): (&Query, LockedQuery),
         kind: RowLocks,
         wait: &LockWait,
         cancel: &Cancel,
-    ) -> SqlResult<ResultSet> {
+    ) -> SqlResult<(ResultSet, SystemCatalog)> {
         let limit = locked.skips.and_then(|(limit, offset)| Some(limit?.saturating_add(offset)));
         let mut looked_at = limit.map(|limit| limit.saturating_mul(ROWS_PER_WANTED).max(1));
         let block = self.db.block().cloned();
@@ -143,8 +149,7 @@ impl Session {
                 continue;
             }
             self.save_numbers(catalog.given()).await?;
-            self.change_settings(&catalog)?;
-            return found.result(&kept, &locked);
+            return found.result(&kept, &locked).map(|rows| (rows, catalog));
         }
     }
 
