@@ -169,9 +169,7 @@ impl ReadView {
     fn has_place_for_reads(&self, state: &State) -> bool {
         let known = |stamp: &Stamp| stamp.known_successor().unwrap_or(stamp.version());
         let first = self.first_successor(state, known, |undo| undo.lost_known);
-        first > self.0.version
-            || planted::is("no-validation")
-            || planted::is("queries-unvalidated")
+        first > self.0.version || planted::is("no-validation") || planted::is("queries-unvalidated")
     }
 
     /// The first version that a transaction with this view has to come before, if that is one which it does not

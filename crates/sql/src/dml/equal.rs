@@ -48,7 +48,9 @@ pub fn is_coarser(own: LogicalType, other: LogicalType) -> bool {
 /// Whether a column with type `own` can refer to one with `other`: there is an `=` of both that the unique
 /// key goes by, or `own` becomes `other` by itself.
 pub(crate) fn can_refer(own: LogicalType, other: LogicalType) -> bool {
-    use LogicalType::{Array, Date, Decimal, Float32, Float64, Numeric, Oid, Timestamp, TimestampTz};
+    use LogicalType::{
+        Array, Date, Decimal, Float32, Float64, Numeric, Oid, Timestamp, TimestampTz,
+    };
     let is_integer = |ty: LogicalType| ty.arrow().is_signed_integer();
     let is_exact = |ty| is_integer(ty) || matches!(ty, Decimal { .. } | Numeric);
     let is_moment = |ty| matches!(ty, Date | Timestamp | TimestampTz);

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use runtime::sync::Cancel;
 use runtime::{IoCounters, time};
-use storage::{BulkLoader, CheckpointTurn, Cursor, Direction, LeafRows, Store, Tree, TreeId, planted};
+use storage::{
+    BulkLoader, CheckpointTurn, Cursor, Direction, LeafRows, Store, Tree, TreeId, planted,
+};
 use types::row::row_id_of;
 use types::{SqlError, SqlResult};
 

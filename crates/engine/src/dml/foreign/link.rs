@@ -24,7 +24,8 @@ impl Link {
     /// For each row of the child the key that it refers to; `None` where a column is null, and where no row
     /// of the parent can have what it is equal to.
     pub(super) fn referred(&self, rows: &RecordBatch) -> SqlResult<Vec<Option<Key>>> {
-        let ours = |(own, other): (&usize, &usize)| equal(rows.column(*own), self.referenced(*other));
+        let ours =
+            |(own, other): (&usize, &usize)| equal(rows.column(*own), self.referenced(*other));
         let columns = self.key.columns.iter().zip(&self.key.referenced).map(ours);
         Ok(texts(&columns.collect::<SqlResult<Vec<_>>>()?, rows.num_rows()))
     }
