@@ -63,7 +63,9 @@ impl Versions {
             catalogs.pending.rights.push(right);
             let version = catalogs.advance(Arc::new(next), &redo, self.store.log_room());
             // Behind the version: a publication that waits for a turn is to have it.
-            turn.filter(|_| catalogs.pending.needs_checkpoint).map(|turn| self.lent.give(turn));
+            if let Some(turn) = turn.filter(|_| catalogs.pending.needs_checkpoint) {
+                self.lent.give(turn);
+            }
             version
         };
         self.request();
