@@ -190,7 +190,7 @@ impl Session {
         written: SqlResult<u64>,
         output: Target,
     ) -> SqlResult<StatementResult> {
-        // Before the file is there.
+        // Before an object is there.
         let saved = match (self.looked(written), rows) {
             (Ok(count), CopiedRows::Running(_, catalog)) => {
                 self.save_numbers(catalog.given()).await.map(|()| count)
