@@ -4,6 +4,7 @@
 mod link;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use sql::catalog::{TableDef, TableId};
@@ -13,6 +14,7 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
+pub(super) use self::link::Key;
 use self::link::Link;
 use super::references::{Reference, missing_parent, referring, shown_key};
 use super::rows::{Rows, batch};
@@ -24,9 +26,6 @@ use crate::writing::Writing;
 
 /// Rows that one query looks for.
 pub(super) const KEYS_PER_QUERY: usize = 200;
-
-/// A key as texts, one per column.
-pub(super) type Key = Vec<String>;
 
 /// The change, and those of other tables that follow from it.
 ///
@@ -66,23 +65,28 @@ impl State<'_> {
                 open.pop();
                 continue;
             };
-            let child_id = child.def.id;
-            let link = Link { parent: self.changes[&table].entry.clone(), child, key };
-            if self.follow_link(table, &link).await? {
-                open.push((child_id, referring(catalog, child_id).into_iter()));
+            let parent = self.changes[&table].entry.def.clone();
+            let link = Link { parent, child: child.def.clone(), key };
+            if self.follow_link(table, &child, &link).await? {
+                open.push((child.def.id, referring(catalog, child.def.id).into_iter()));
             }
         }
         Ok(())
     }
 
     /// Does what one foreign key asks for: whether that has changed the child.
-    async fn follow_link(&mut self, table: TableId, link: &Link) -> SqlResult<bool> {
+    async fn follow_link(
+        &mut self,
+        table: TableId,
+        child: &Arc<TableEntry>,
+        link: &Link,
+    ) -> SqlResult<bool> {
         let gone = self.gone(table, link);
         if gone.is_empty() {
             return Ok(false);
         }
         self.lock_gone(table, &link.key).await?;
-        let found = self.referring_rows(link, &gone).await?;
+        let found = self.referring_rows(child, link, &gone).await?;
         if found.is_empty() {
             return Ok(false);
         }
@@ -90,7 +94,7 @@ impl State<'_> {
         if self.defers(link, &gone, &found, &values)? {
             return Ok(false);
         }
-        self.act(link, &gone, found, &values).await?;
+        self.act((child, link), &gone, found, &values).await?;
         Ok(true)
     }
 
@@ -106,7 +110,7 @@ impl State<'_> {
         let first = added.len().saturating_sub(removed.len());
         for (row, old) in removed.into_iter().enumerate() {
             let Some(old) = old.filter(|old| !kept.contains(old)) else { continue };
-            let name = (link.child.def.id, key.name.clone(), old.clone());
+            let name = (link.child.id, key.name.clone(), old.clone());
             if self.handled.insert(name) {
                 let new = updates.then(|| added[first + row].clone()).flatten();
                 gone.insert(old, new);
@@ -130,10 +134,11 @@ impl State<'_> {
     /// Rows of the child that refer to one of the keys, as they are after the changes so far.
     async fn referring_rows(
         &self,
+        child: &Arc<TableEntry>,
         link: &Link,
         gone: &HashMap<Key, Option<Key>>,
     ) -> SqlResult<Rows> {
-        let Link { child, key, .. } = link;
+        let key = &link.key;
         let target = TargetCatalog::new(&self.writing.catalog, &child.def.name)?;
         let mut found = Rows::none(child);
         let (types, keys) = link.sought(&gone.keys().collect::<Vec<_>>())?;
@@ -172,7 +177,7 @@ impl State<'_> {
         }
         let values = texts_of(found, &key.columns);
         self.writing.block()?.note_doubts(values.into_iter().flatten().map(|values| Doubt {
-            table: child.def.id,
+            table: child.id,
             constraint: key.name.clone(),
             what: Doubted::Removed,
             values,
@@ -195,22 +200,22 @@ impl State<'_> {
 
     async fn act(
         &mut self,
-        link: &Link,
+        (child, link): (&Arc<TableEntry>, &Link),
         gone: &HashMap<Key, Option<Key>>,
         found: Rows,
         values: &[Option<Key>],
     ) -> SqlResult<()> {
-        let Link { parent, child, key } = link;
+        let Link { parent, key, .. } = link;
         let new_of = |row: usize| values[row].as_ref().and_then(|v| gone.get(v)?.as_ref());
         let new: Vec<Option<&Key>> = (0..found.len()).map(new_of).collect();
         let updated = new.iter().any(Option::is_some);
         let action = Self::action(key, gone, values);
         let added = match action {
             ReferentialAction::Refuse | ReferentialAction::Restrict => {
-                return Err(still_referenced(&parent.def, child, key, &found, 0));
+                return Err(still_referenced(parent, child, key, &found, 0));
             }
             ReferentialAction::Cascade if !updated => Rows::none(child),
-            ReferentialAction::Cascade => self.with_new_keys(link, &found, &new).await?,
+            ReferentialAction::Cascade => self.with_new_keys(child, link, &found, &new).await?,
             ReferentialAction::SetNull | ReferentialAction::SetDefault => {
                 self.with_fillings(child, key, &found, action).await?
             }
@@ -230,11 +235,11 @@ impl State<'_> {
 
     async fn with_new_keys(
         &self,
+        child: &TableEntry,
         link: &Link,
         found: &Rows,
         new: &[Option<&Key>],
     ) -> SqlResult<Rows> {
-        let child = &link.child;
         let mut columns = found.batch.columns().to_vec();
         for (position, &ordinal) in link.key.columns.iter().enumerate() {
             let assigned = link.assigned(position, new.iter().copied())?;

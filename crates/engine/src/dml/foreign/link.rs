@@ -4,19 +4,20 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use sql::catalog::TableDef;
 use sql::constraints::ForeignKey;
 use sql::dml::{assign, equal, is_coarser};
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, SqlResult};
 
-use super::Key;
-use crate::catalog::TableEntry;
+/// A key as texts, one per column.
+pub(in crate::dml) type Key = Vec<String>;
 
-/// A foreign key with both of its tables.
+/// A foreign key with the definitions of both of its tables.
 pub(super) struct Link {
-    pub(super) parent: Arc<TableEntry>,
-    pub(super) child: Arc<TableEntry>,
+    pub(super) parent: Arc<TableDef>,
+    pub(super) child: Arc<TableDef>,
     pub(super) key: ForeignKey,
 }
 
@@ -61,11 +62,11 @@ impl Link {
     }
 
     fn own(&self, position: usize) -> &Column {
-        &self.child.def.schema.columns[self.key.columns[position]]
+        &self.child.schema.columns[self.key.columns[position]]
     }
 
     fn referenced(&self, ordinal: usize) -> &Column {
-        &self.parent.def.schema.columns[ordinal]
+        &self.parent.schema.columns[ordinal]
     }
 }
 
