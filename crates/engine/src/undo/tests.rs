@@ -165,6 +165,7 @@ fn who_comes_before_another_may_commit_after_it() {
     let third = reader.commit(&second).expect("it comes before the writer");
     // One of which it is not known what it has read.
     let reader = serializable(&third, &["a"]);
+    reader.write("d");
     let fourth = committed(&third, &[("a", Some("1"))]);
     assert!(reader.commit(&fourth).is_none());
 }
