@@ -56,6 +56,8 @@ pub(crate) struct Snapshot {
     pub(crate) next_id: u32,
     /// Trees that this version no longer needs; they go when it becomes that of all.
     pub(crate) abandoned: Vec<TreeId>,
+    /// While it is made: trees that stay, whose tables have got rows beside them.
+    pub(crate) outgrown: Vec<TreeId>,
     /// What its readers see.
     pub(crate) read_view: ReadView,
     /// While it is made: what has been changed in trees in place, for the log.
@@ -206,6 +208,9 @@ impl Snapshot {
 
     /// Puts a table in the place of what it was; trees that it has no longer go.
     pub(crate) fn put_over(&mut self, old: &TableEntry, entry: TableEntry) {
+        if entry.has_parts_besides(old) {
+            self.outgrown.push(entry.tree_id);
+        }
         let kept: BTreeSet<TreeId> = entry.trees().collect();
         let left = old.trees().filter(|tree| !kept.contains(tree));
         self.abandoned.extend(left.filter(|_| !planted::is("left-trees-stay")));

@@ -21,7 +21,7 @@ use crate::load::key_arrays;
 use crate::locks::LockWait;
 use crate::options::Options;
 use crate::reader::TableRows;
-use crate::waiting::give_way;
+use crate::waiting::{give_way, unless_cancelled};
 use crate::{door, fault};
 
 /// The column of `CHECK DATABASE`.
@@ -109,7 +109,7 @@ impl Database {
     /// # Errors
     /// As [`Database::check`]; 57014.
     pub(crate) async fn checked(&self, cancel: &Cancel) -> SqlResult<CheckReport> {
-        let mut report = self.check_file().await?;
+        let mut report = unless_cancelled(cancel, self.check_file()).await??;
         // The rows of a damaged tree cannot be compared.
         if report.problems.is_empty() {
             for entry in self.newest().all_tables() {
@@ -165,8 +165,8 @@ impl Database {
         let job = self.start_job(&format!("checking {}", def.name), row_count * walks as u64);
         report.index_count += def.indexes.len() as u64;
         if let Some(columns) = &entry.columns {
-            let problem = columns::damage(&newest, columns, def.schema.columns.len()).await?;
-            if let Some(what) = problem {
+            let problem = columns::damage(&newest, columns, def.schema.columns.len());
+            if let Some(what) = unless_cancelled(cancel, problem).await?? {
                 // Rows of a damaged chunk cannot be compared either.
                 report.problems.push(format!("table \"{}\": {what}", def.name));
                 return Ok(());

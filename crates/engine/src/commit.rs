@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use storage::{Store, TreeId};
+use storage::{CheckpointTurn, Store, TreeId};
 use types::{SqlError, SqlResult};
 
 use crate::block::Block;
@@ -94,7 +94,8 @@ impl Database {
         assert!(right.may_define(), "definitions are changed by one at a time");
         let (store, versions) = (self.store().clone(), self.versions().clone());
         let (session, right) = (self.session_id(), right.clone());
-        Committing { store, versions, session, block, reads: None, right }
+        let turn = Mutex::default();
+        Committing { store, versions, session, block, reads: None, right, turn }
     }
 
     fn unless_aborted<T>(&self, done: Result<SqlResult<T>, runtime::Aborted>) -> SqlResult<T> {
@@ -102,7 +103,8 @@ impl Database {
     }
 }
 
-/// Makes a change for no session, as [`Database::change`] does outside of a block; the number of its version.
+/// Makes a change for no session, as [`Database::change`] does outside of a block; the number of its version. It
+/// needs a checkpoint, whose turn the caller has.
 ///
 /// # Errors
 /// The same.
@@ -111,7 +113,7 @@ impl Database {
 /// Without the right to change definitions.
 pub(crate) async fn change_apart(
     (store, versions): (&Store, &Arc<Versions>),
-    right: &WriteRight,
+    (right, turn): (&WriteRight, CheckpointTurn),
     change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
 ) -> SqlResult<u64> {
     store.check_writable().map_err(fault::storage)?;
@@ -125,6 +127,7 @@ pub(crate) async fn change_apart(
         block: None,
         reads: None,
         right,
+        turn: Mutex::new(Some(turn)),
     };
     unless_aborted(&store, runtime::spawn(committing.run(change)).await)
 }
@@ -173,6 +176,8 @@ struct Committing {
     reads: Option<ReadView>,
     /// Others write when the change is visible, not before.
     right: WriteRight,
+    /// The turn of its checkpoint, if it has that already.
+    turn: Mutex<Option<CheckpointTurn>>,
 }
 
 impl Committing {
@@ -201,7 +206,7 @@ impl Committing {
         mut snapshot: Snapshot,
         first_new: TreeId,
     ) -> SqlResult<u64> {
-        let Committing { store, versions, session, block, reads, right } = self;
+        let Committing { store, versions, session, block, reads, right, turn } = self;
         let gone = versions.ended();
         let seen_before = before.clone().for_session(*session);
         let has_relations_of_before = snapshot.has_relations_of(&seen_before) && gone.is_empty();
@@ -231,7 +236,9 @@ impl Committing {
         });
         let of_block = block.as_ref().zip(seen.as_ref()).map(|(block, view)| block.ending(view));
         let ending = of_block.or(of_alone);
-        let made = versions.define(defined, ending.as_ref(), record_bytes, right.clone());
+        let turn = turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let rights = (right.clone(), turn);
+        let made = versions.define(defined, ending.as_ref(), record_bytes, rights);
         if made.is_err() {
             drop_all(store, new).await;
         }

@@ -349,7 +349,7 @@ impl Database {
     pub fn close(self) -> SqlResult<()> {
         door::wait(&self.handle(), || {
             Box::pin(async {
-                self.inner.merges.stop().await;
+                self.stop_merges().await;
                 let settled = self.settle_all().await;
                 self.store().clone().close().await;
                 match settled {
@@ -386,6 +386,11 @@ impl Database {
     /// What the merging of column tables in the background has done, and does.
     pub fn merge_status(&self) -> MergeStatus {
         self.inner.merges.status()
+    }
+
+    /// Ends the merge that goes on, and has no other one.
+    pub(crate) async fn stop_merges(&self) {
+        self.inner.merges.stop().await;
     }
 
     /// Has those of some column tables merged in the background for which it is time.

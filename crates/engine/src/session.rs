@@ -478,6 +478,8 @@ impl Session {
         let watch = Watch { cancel, activity: &self.activity };
         let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning).await?;
         isolation::check_locked(&catalog.snapshot().read_view)?;
+        // Before it has any effect.
+        self.looked(Ok(()))?;
         self.save_numbers(catalog.given()).await?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
@@ -505,9 +507,12 @@ impl Session {
 
     /// Changes settings, for the session or for the transaction.
     pub(crate) fn apply(&mut self, changes: Vec<SettingChange>) -> SqlResult<()> {
-        changes.into_iter().try_for_each(|change| match change.is_local {
-            true => self.settings.set_local(&change.name, Some(&change.value)),
-            false => self.settings.set(&change.name, &change.value),
+        changes.into_iter().try_for_each(|change| {
+            self.check_mode_open(&change.name, &change.value)?;
+            match change.is_local {
+                true => self.settings.set_local(&change.name, Some(&change.value)),
+                false => self.settings.set(&change.name, &change.value),
+            }
         })
     }
 

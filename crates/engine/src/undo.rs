@@ -132,6 +132,13 @@ impl ReadView {
         self.0.version
     }
 
+    /// Whether there are more bytes of records, and nobody but those who read as of this version keeps those that
+    /// are newer.
+    pub(crate) fn keeps_more_than(&self, bytes: usize) -> bool {
+        let state = self.0.log.state();
+        state.bytes() > bytes && state.oldest() == self.0.version
+    }
+
     /// From now on those who begin to read see this version.
     pub(crate) fn show(&self) {
         self.0.log.shown.fetch_max(self.0.version, Ordering::Release);

@@ -33,6 +33,7 @@
 mod awaited;
 mod define;
 mod keepers;
+mod lent;
 mod pending;
 mod publish;
 mod turns;
@@ -57,6 +58,7 @@ use crate::waiting::unless_cancelled;
 
 use awaited::{Committing, IN_DOUBT, in_doubt};
 pub(crate) use keepers::{Keeper, Keepers};
+use lent::Lent;
 use pending::{Catalogs, Pending};
 use turns::Turns;
 
@@ -70,6 +72,8 @@ pub(crate) struct Versions {
     /// Of those who make a change, or of the one who makes a checkpoint.
     change_lock: Semaphore,
     publications: Turns,
+    /// The turn of a checkpoint that a publication is to have.
+    lent: Lent,
     catalogs: RwLock<Catalogs>,
     /// What transactions that have not ended have replaced.
     in_flight: Mutex<Vec<Arc<Notes>>>,
@@ -124,6 +128,7 @@ impl Versions {
             locks: Locks::default(),
             change_lock: Semaphore::new(CHANGES_MAX),
             publications: Turns::new(),
+            lent: Lent::new(),
             catalogs: RwLock::new(Catalogs {
                 durable: visible.clone(),
                 newest: visible.clone(),

@@ -54,6 +54,9 @@ fn some_break(level: Isolation, histories: &[History]) {
 #[test]
 fn read_committed_keeps_its_promise() {
     let histories = each_keeps_its_promise(Isolation::ReadCommitted);
+    let merges: u64 = histories.iter().map(|history| history.merges).sum();
+    println!("  {merges} merges of column tables");
+    assert!(merges > 0, "no column table was merged beside transactions");
     some_break(Isolation::RepeatableRead, &histories);
 }
 

@@ -7,7 +7,6 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
 use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
-use crate::dml::is_assignable;
 use crate::parse::{ColumnSpec, ConstraintSpec, CreateTable, ForeignKeySpec};
 
 /// A table to be, or one that is about to change.
@@ -455,19 +454,29 @@ fn deferrable_referenced(what: &str, table: &str) -> SqlError {
 }
 
 fn comparable(constraint: &str, own: &Column, other: &Column) -> SqlResult<()> {
-    let (a, b) = (own.ty.arrow(), other.ty.arrow());
-    let text = |ty: LogicalType| {
-        matches!(ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_))
-    };
-    if text(own.ty) == text(other.ty) && is_assignable(&a, &b) {
+    if crate::dml::can_refer(own.ty, other.ty) {
         return Ok(());
     }
     let message = format!("foreign key constraint \"{constraint}\" cannot be implemented");
     let detail = format!(
         "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
-        own.name, other.name, own.ty, other.ty
+        own.name,
+        other.name,
+        unmeasured(own.ty),
+        unmeasured(other.ty)
     );
     Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail))
+}
+
+/// The type's name without lengths and digits.
+fn unmeasured(ty: LogicalType) -> String {
+    match ty {
+        LogicalType::Varchar(_) => "character varying".into(),
+        LogicalType::Char(_) => "character".into(),
+        LogicalType::Decimal { .. } => LogicalType::Numeric.to_string(),
+        LogicalType::Array(element) => format!("{}[]", unmeasured(*element)),
+        other => other.plain().to_string(),
+    }
 }
 
 /// The expression with a column renamed, as text.

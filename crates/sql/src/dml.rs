@@ -10,17 +10,20 @@ mod conflict;
 mod defaults;
 mod expressions;
 mod locked;
+mod refer;
 mod target;
 
-pub use assign::{assign, is_assignable, or_null, refuse_nulls};
+pub use assign::{assign, equal, is_assignable, or_null, refuse_nulls};
 pub use compiled::{Compiled, Execution, RowRules};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, converted, returning};
 pub use locked::{LockedQuery, LockedTable};
+pub use refer::is_coarser;
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
 
 pub(crate) use assign::literal_as;
 pub(crate) use compiled::{is_same_table, speaks_of_now};
 pub(crate) use expressions::checks;
+pub(crate) use refer::can_refer;
 pub(crate) use target::{is_default, parsed};

@@ -185,6 +185,14 @@ impl TableEntry {
         std::iter::once(self.tree_id).chain(self.index_trees()).chain(columns)
     }
 
+    /// Whether it has the delta and the marks of an older one, and parts which that has not: a load has added rows.
+    pub(crate) fn has_parts_besides(&self, older: &TableEntry) -> bool {
+        let (Some(now), Some(then)) = (&self.columns, &older.columns) else { return false };
+        self.tree_id == older.tree_id
+            && now.deleted.id() == then.deleted.id()
+            && !now.trees().all(|tree| then.trees().any(|old| old == tree))
+    }
+
     /// The same as a list.
     pub(crate) fn tree_ids(&self) -> Vec<TreeId> {
         self.trees().collect()

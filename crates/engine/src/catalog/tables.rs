@@ -49,11 +49,30 @@ fn numbered(def: &TableDef) -> impl Iterator<Item = usize> {
     (0..count).filter(|ordinal| def.constraints.identity_of(*ordinal).is_some())
 }
 
+/// Whether tables around another one are what they were, as far as that has to do with them.
 fn same<'a>(
-    some: impl Iterator<Item = &'a Arc<TableEntry>>,
-    others: impl Iterator<Item = &'a Arc<TableEntry>>,
+    mut some: impl Iterator<Item = &'a Arc<TableEntry>>,
+    mut others: impl Iterator<Item = &'a Arc<TableEntry>>,
+    to: TableId,
 ) -> bool {
-    some.map(Arc::as_ptr).eq(others.map(Arc::as_ptr))
+    let has_same = |now: &Arc<TableEntry>| others.next().is_some_and(|then| is_same(now, then, to));
+    some.all(has_same) && others.next().is_none()
+}
+
+/// Whether a table is what it was, but for what it refers to besides `to`.
+fn is_same(now: &Arc<TableEntry>, then: &Arc<TableEntry>, to: TableId) -> bool {
+    let constraints = |entry: &TableEntry| {
+        let mut constraints = (*entry.def.constraints).clone();
+        constraints.foreign_keys.retain(|key| key.table == to.0);
+        constraints
+    };
+    let (new, old) = (&now.def, &then.def);
+    Arc::ptr_eq(now, then)
+        || now.trees().eq(then.trees())
+            && (new.id, &new.name, &new.primary_key) == (old.id, &old.name, &old.primary_key)
+            && new.schema == old.schema
+            && new.indexes.iter().map(Arc::as_ptr).eq(old.indexes.iter().map(Arc::as_ptr))
+            && constraints(now) == constraints(then)
 }
 
 impl Tables {
@@ -91,12 +110,13 @@ impl Tables {
         keys.filter_map(|key| self.by_id(TableId(key.table)))
     }
 
-    /// Whether a table of older ones is the same, with those that refer to it and those to which it refers.
+    /// Whether a table of older ones is the same, with those that refer to it and those to which it refers, as far
+    /// as these have to do with it.
     pub(crate) fn has_as_in(&self, older: &Tables, id: TableId) -> bool {
         let (Some(now), Some(then)) = (self.by_id(id), older.by_id(id)) else { return false };
         Arc::ptr_eq(now, then)
-            && same(self.referring(id), older.referring(id))
-            && same(self.referred(now), older.referred(then))
+            && same(self.referring(id), older.referring(id), id)
+            && same(self.referred(now), older.referred(then), id)
     }
 
     /// The column whose sequence has this name.

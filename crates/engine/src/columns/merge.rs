@@ -39,7 +39,7 @@ use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Job;
 use crate::load::drop_trees;
 use crate::locks::WriteRight;
-use crate::undo::SNAPSHOT_TOO_OLD;
+use crate::undo::{RECORD_BYTES_MAX, SNAPSHOT_TOO_OLD};
 use crate::versions::Versions;
 use crate::waiting::{give_way, unless_cancelled};
 
@@ -62,6 +62,9 @@ const RUN: u64 = 8;
 
 /// Rows that become one part, at most.
 const RUN_ROWS_MAX: usize = 1 << 20;
+
+/// Bytes of undo records that its snapshot keeps, at most: a quarter of what there is room for.
+const KEPT_BYTES_MAX: usize = RECORD_BYTES_MAX / 4;
 
 /// Bytes of a row id in memory.
 const ID_BYTES: usize = 8;
@@ -120,7 +123,7 @@ pub struct MergeStatus {
 
 /// Why a merge makes no part.
 enum Stop {
-    /// Somebody wants to write alone.
+    /// Somebody wants to write alone, or others replace much of what it sees.
     PutOff,
     /// 57014 when the database is closed, or an error of storage.
     Failed(SqlError),
@@ -385,10 +388,14 @@ impl Begun<'_> {
     }
 
     fn goes_on(&self) -> Result<(), Stop> {
-        match (self.merges.cancel.is_cancelled(), self.right.is_in_the_way()) {
-            (true, _) => Err(Stop::Failed(SqlError::cancelled())),
-            (_, true) => Err(Stop::PutOff),
-            _ => Ok(()),
+        if self.merges.cancel.is_cancelled() {
+            return Err(Stop::Failed(SqlError::cancelled()));
+        }
+        // Nobody is to lose records for work that nobody has asked for.
+        let is_dear = self.seen.read_view.keeps_more_than(KEPT_BYTES_MAX);
+        match self.right.is_in_the_way() || is_dear {
+            true => Err(Stop::PutOff),
+            false => Ok(()),
         }
     }
 

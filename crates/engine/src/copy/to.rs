@@ -185,12 +185,13 @@ impl Session {
 
     /// Ends a copy of which so many rows were written.
     async fn copied_all(
-        &self,
+        &mut self,
         rows: &CopiedRows,
         written: SqlResult<u64>,
         output: Target,
     ) -> SqlResult<StatementResult> {
-        let saved = match (written, rows) {
+        // Before an object is there.
+        let saved = match (self.looked(written), rows) {
             (Ok(count), CopiedRows::Running(_, catalog)) => {
                 self.save_numbers(catalog.given()).await.map(|()| count)
             }

@@ -144,7 +144,10 @@ fn refer_anew(snapshot: &mut Snapshot, table: u32, remap: &[Option<usize>], drop
                 *ordinal = remap[*ordinal].unwrap_or(*ordinal);
             }
         }
-        def.constraints = Arc::new(constraints);
-        snapshot.put(entry.with_def(def));
+        // Most changes are none to who refers to the table.
+        if constraints != *entry.def.constraints {
+            def.constraints = Arc::new(constraints);
+            snapshot.put(entry.with_def(def));
+        }
     }
 }

@@ -193,10 +193,20 @@ pub(super) async fn alone(
     // A transaction that keeps its version has failed for that (`Block::exclude`).
     let may_lag = !had_definitions && !block.keeps_version();
     let is_overtaken = removes && entry.trees().any(|tree| view.is_tree_outdated(tree))
-        || may_lag && !block.changed().has_definitions_of(writing.snapshot());
+        || may_lag && !has_definitions_of(writing.snapshot(), &block.changed(), entry);
     match is_overtaken || !Arc::ptr_eq(entry, &writing.refreshed(entry)?) {
         true => Err(writing.block()?.overtaken()),
         false => Ok(()),
+    }
+}
+
+/// Whether what a statement has found of definitions that have to do with a table is as it is now. A temporary one
+/// has to do with tables of its session alone.
+fn has_definitions_of(found: &Snapshot, now: &Snapshot, entry: &TableEntry) -> bool {
+    let id = entry.def.id;
+    match found.is_temporary_id(id.0) {
+        true => now.tables.has_as_in(&found.tables, id),
+        false => now.has_definitions_of(found),
     }
 }
 

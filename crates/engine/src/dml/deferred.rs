@@ -19,7 +19,9 @@ use types::{SqlError, SqlResult};
 
 use super::change::Change;
 use super::foreign::{KEYS_PER_QUERY, Key, missing_in_doubt, still_referenced};
-use super::references::{Reference, RepeatedKeys, missing_parent, named_values, without_parent};
+use super::references::{
+    Reference, RepeatedKeys, missing_parent, named_values, types_of, without_parent,
+};
 use super::rows::Rows;
 use crate::catalog::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
@@ -141,16 +143,18 @@ impl Referring<'_> {
         let Referring { writing, child, key, parent, .. } = self;
         let name = &child.def.name;
         let target = TargetCatalog::new(&writing.catalog, name)?;
-        let query = rows_with_keys(&target, &key.columns, &values.iter().collect::<Vec<_>>())?;
+        let types = types_of(child, &key.columns);
+        let values: Vec<&Key> = values.iter().collect();
+        let query = rows_with_keys(&target, &key.columns, &types, &values)?;
         let rows = writing.rows_of_latest(&query, name).await?;
         let found = Rows::found(child, &rows)?;
         let reference = Reference::new(parent, &key.referenced)?;
-        let prefixes = reference.prefixes_of(&found.batch, &key.columns, &key.referenced)?;
-        let referred = reference.locks(prefixes.iter().flatten(), LockMode::KeyShare);
-        writing.lock_rows(parent, referred).await?;
-        let stored = reference.find(&prefixes).await?;
-        let missing = prefixes.iter().zip(&stored).position(|(p, s)| p.is_some() && s.is_none());
-        match missing {
+        let referred = reference.referred(&found.batch, &key.columns, &key.referenced)?;
+        let locks = reference.locks(referred.keys.iter().flatten(), LockMode::KeyShare);
+        writing.lock_rows(parent, locks).await?;
+        let stored = reference.find(&referred.keys).await?;
+        let is_missing = |&row: &usize| referred.is_missing(row, stored[row].as_ref());
+        match (0..stored.len()).find(is_missing) {
             None => Ok(()),
             Some(row) if self.were_removed => {
                 Err(still_referenced(&parent.def, child, key, &found, row))
@@ -188,7 +192,8 @@ async fn check_values(
 ) -> SqlResult<()> {
     let (index, reference) = (&entry.def.indexes[position], Reference::of_index(entry, position));
     let target = TargetCatalog::new(&writing.catalog, &entry.def.name)?;
-    let query = rows_with_keys(&target, &index.columns, &values.iter().collect::<Vec<_>>())?;
+    let (types, values) = (types_of(entry, &index.columns), values.iter().collect::<Vec<_>>());
+    let query = rows_with_keys(&target, &index.columns, &types, &values)?;
     writing.block()?.note_newest_seen();
     let rows = writing.rows_of_latest(&query, &entry.def.name).await?;
     let found = Rows::found(entry, &rows)?;

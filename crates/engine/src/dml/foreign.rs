@@ -1,6 +1,8 @@
 //! Foreign keys: rows that refer must find their row, rows referred to must stay or take the others
 //! along. Checked on the state that the whole statement would leave.
 
+mod link;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
+pub(super) use self::link::Key;
+use self::link::Link;
 use super::references::{Reference, missing_parent, referring, shown_key};
 use super::rows::{Rows, batch};
 use super::{Change, checked};
@@ -22,9 +26,6 @@ use crate::writing::Writing;
 
 /// Rows that one query looks for.
 pub(super) const KEYS_PER_QUERY: usize = 200;
-
-/// A key as texts, one per column.
-pub(super) type Key = Vec<String>;
 
 /// The change, and those of other tables that follow from it.
 ///
@@ -64,43 +65,52 @@ impl State<'_> {
                 open.pop();
                 continue;
             };
-            let gone = self.gone(table, &child, &key);
-            if gone.is_empty() {
-                continue;
+            let parent = self.changes[&table].entry.def.clone();
+            let link = Link { parent, child: child.def.clone(), key };
+            if self.follow_link(table, &child, &link).await? {
+                open.push((child.def.id, referring(catalog, child.def.id).into_iter()));
             }
-            self.lock_gone(table, &key).await?;
-            let found = self.referring_rows(&child, &key, &gone).await?;
-            if found.is_empty() {
-                continue;
-            }
-            if self.defers(&child, &key, &gone, &found)? {
-                continue;
-            }
-            self.act(table, &child, &key, &gone, found).await?;
-            let child = child.def.id;
-            open.push((child, referring(catalog, child).into_iter()));
         }
         Ok(())
     }
 
-    /// Keys that rows of the table had and no row has afterwards, with what they became where rows
-    /// were changed one by one.
-    fn gone(
+    /// Does what one foreign key asks for: whether that has changed the child.
+    async fn follow_link(
         &mut self,
         table: TableId,
-        child: &TableEntry,
-        key: &ForeignKey,
-    ) -> HashMap<Key, Option<Key>> {
-        let change = &self.changes[&table];
+        child: &Arc<TableEntry>,
+        link: &Link,
+    ) -> SqlResult<bool> {
+        let gone = self.gone(table, link);
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        self.lock_gone(table, &link.key).await?;
+        let found = self.referring_rows(child, link, &gone).await?;
+        if found.is_empty() {
+            return Ok(false);
+        }
+        let values = link.referred(&found.batch)?;
+        if self.defers(link, &gone, &found, &values)? {
+            return Ok(false);
+        }
+        self.act((child, link), &gone, found, &values).await?;
+        Ok(true)
+    }
+
+    /// Keys that rows of the table had and no row has afterwards, with what they became where rows
+    /// were changed one by one.
+    fn gone(&mut self, table: TableId, link: &Link) -> HashMap<Key, Option<Key>> {
+        let (change, key) = (&self.changes[&table], &link.key);
         let mut gone = HashMap::new();
-        let added = texts(&change.added, &key.referenced);
+        let added = texts_of(&change.added, &key.referenced);
         let kept: HashSet<&Key> = added.iter().flatten().collect();
-        let removed = texts(&change.removed, &key.referenced);
+        let removed = texts_of(&change.removed, &key.referenced);
         let updates = change.aligned;
         let first = added.len().saturating_sub(removed.len());
         for (row, old) in removed.into_iter().enumerate() {
             let Some(old) = old.filter(|old| !kept.contains(old)) else { continue };
-            let name = (child.def.id, key.name.clone(), old.clone());
+            let name = (link.child.id, key.name.clone(), old.clone());
             if self.handled.insert(name) {
                 let new = updates.then(|| added[first + row].clone()).flatten();
                 gone.insert(old, new);
@@ -125,21 +135,29 @@ impl State<'_> {
     async fn referring_rows(
         &self,
         child: &Arc<TableEntry>,
-        key: &ForeignKey,
+        link: &Link,
         gone: &HashMap<Key, Option<Key>>,
     ) -> SqlResult<Rows> {
+        let key = &link.key;
         let target = TargetCatalog::new(&self.writing.catalog, &child.def.name)?;
         let mut found = Rows::none(child);
-        let keys: Vec<&Key> = gone.keys().collect();
+        let (types, keys) = link.sought(&gone.keys().collect::<Vec<_>>())?;
         for keys in keys.chunks(KEYS_PER_QUERY) {
-            let query = rows_with_keys(&target, &key.columns, keys)?;
+            let keys: Vec<&Key> = keys.iter().collect();
+            let query = rows_with_keys(&target, &key.columns, &types, &keys)?;
             let rows = self.writing.rows_of_latest(&query, &child.def.name).await?;
             found = found.and(&Rows::found(child, &rows)?)?;
         }
-        let Some(change) = self.changes.get(&child.def.id) else { return Ok(found) };
-        let gone_rows: HashSet<Vec<u8>> = change.removed.keys(child)?.into_iter().collect();
+        let values = link.referred(&found.batch)?;
+        let gone_rows = match self.changes.get(&child.def.id) {
+            Some(change) => change.removed.keys(child)?.into_iter().collect::<HashSet<Vec<u8>>>(),
+            None => HashSet::new(),
+        };
         let keys = found.keys(child)?;
-        let stays = |&row: &u32| !gone_rows.contains(&keys[row as usize]);
+        let stays = |&row: &u32| {
+            let refers = values[row as usize].as_ref().is_some_and(|key| gone.contains_key(key));
+            refers && !gone_rows.contains(&keys[row as usize])
+        };
         let stays: Vec<u32> = (0..found.len() as u32).filter(stays).collect();
         found.take(&stays)
     }
@@ -148,18 +166,18 @@ impl State<'_> {
     /// commits.
     fn defers(
         &self,
-        child: &Arc<TableEntry>,
-        key: &ForeignKey,
+        Link { child, key, .. }: &Link,
         gone: &HashMap<Key, Option<Key>>,
         found: &Rows,
+        values: &[Option<Key>],
     ) -> SqlResult<bool> {
-        let values = texts(found, &key.columns);
-        let is_refused = Self::action(key, gone, &values) == ReferentialAction::Refuse;
+        let is_refused = Self::action(key, gone, values) == ReferentialAction::Refuse;
         if !is_refused || !self.writing.defers(&key.name, key.deferral) {
             return Ok(false);
         }
+        let values = texts_of(found, &key.columns);
         self.writing.block()?.note_doubts(values.into_iter().flatten().map(|values| Doubt {
-            table: child.def.id,
+            table: child.id,
             constraint: key.name.clone(),
             what: Doubted::Removed,
             values,
@@ -167,7 +185,7 @@ impl State<'_> {
         Ok(true)
     }
 
-    /// What the foreign key asks for with rows that have these values.
+    /// What the foreign key asks for with rows that refer to these.
     fn action(
         key: &ForeignKey,
         gone: &HashMap<Key, Option<Key>>,
@@ -182,23 +200,22 @@ impl State<'_> {
 
     async fn act(
         &mut self,
-        table: TableId,
-        child: &Arc<TableEntry>,
-        key: &ForeignKey,
+        (child, link): (&Arc<TableEntry>, &Link),
         gone: &HashMap<Key, Option<Key>>,
         found: Rows,
+        values: &[Option<Key>],
     ) -> SqlResult<()> {
-        let values = texts(&found, &key.columns);
-        let new_of = |row: usize| values[row].as_ref().and_then(|v| gone.get(v)).cloned().flatten();
-        let updated = (0..found.len()).any(|row| new_of(row).is_some());
-        let action = Self::action(key, gone, &values);
+        let Link { parent, key, .. } = link;
+        let new_of = |row: usize| values[row].as_ref().and_then(|v| gone.get(v)?.as_ref());
+        let new: Vec<Option<&Key>> = (0..found.len()).map(new_of).collect();
+        let updated = new.iter().any(Option::is_some);
+        let action = Self::action(key, gone, values);
         let added = match action {
             ReferentialAction::Refuse | ReferentialAction::Restrict => {
-                let parent = &self.changes[&table].entry.def;
                 return Err(still_referenced(parent, child, key, &found, 0));
             }
             ReferentialAction::Cascade if !updated => Rows::none(child),
-            ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of).await?,
+            ReferentialAction::Cascade => self.with_new_keys(child, link, &found, &new).await?,
             ReferentialAction::SetNull | ReferentialAction::SetDefault => {
                 self.with_fillings(child, key, &found, action).await?
             }
@@ -219,17 +236,17 @@ impl State<'_> {
     async fn with_new_keys(
         &self,
         child: &TableEntry,
-        key: &ForeignKey,
+        link: &Link,
         found: &Rows,
-        new_of: &dyn Fn(usize) -> Option<Key>,
+        new: &[Option<&Key>],
     ) -> SqlResult<Rows> {
         let mut columns = found.batch.columns().to_vec();
-        for (position, &ordinal) in key.columns.iter().enumerate() {
+        for (position, &ordinal) in link.key.columns.iter().enumerate() {
+            let assigned = link.assigned(position, new.iter().copied())?;
             let mut parser = ColumnParser::new(&child.def.schema.columns[ordinal]);
             for row in 0..found.len() {
-                let old = format_value(found.batch.column(ordinal), row);
-                let new = new_of(row).map(|new| new[position].clone());
-                parser.push(new.or(old).as_deref())?;
+                let old = || format_value(found.batch.column(ordinal), row);
+                parser.push(format_value(&assigned, row).or_else(old).as_deref())?;
             }
             columns[ordinal] = parser.finish();
         }
@@ -291,24 +308,27 @@ impl State<'_> {
         let parent = &self.writing.referred(key)?;
         let reference = Reference::new(parent, &key.referenced)?;
         let rows = &change.added.batch;
-        let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
+        let referred = reference.referred(rows, &key.columns, &key.referenced)?;
         // Whoever takes the key away waits for this one, or has been waited for.
-        let referred = reference.locks(prefixes.iter().flatten(), LockMode::KeyShare);
-        self.writing.lock_rows(parent, referred).await?;
-        let stored = reference.find(&prefixes).await?;
+        let locks = reference.locks(referred.keys.iter().flatten(), LockMode::KeyShare);
+        self.writing.lock_rows(parent, locks).await?;
+        let stored = reference.find(&referred.keys).await?;
         let other = self.changes.get(&parent.def.id);
         let (mut gone, mut come) = (HashSet::new(), HashSet::new());
         if let Some(other) = other {
             gone.extend(reference.prefixes(&other.removed.batch)?.into_iter().flatten());
             come.extend(reference.prefixes(&other.added.batch)?.into_iter().flatten());
         }
-        for (row, prefix) in prefixes.iter().enumerate() {
-            let Some(prefix) = prefix else { continue };
-            let there = stored[row].is_some() && !gone.contains(prefix);
-            if there || come.contains(prefix) {
+        for (row, prefix) in referred.keys.iter().enumerate() {
+            let has_gone = prefix.as_ref().is_some_and(|prefix| gone.contains(prefix));
+            let has_come = prefix.as_ref().is_some_and(|prefix| come.contains(prefix));
+            let stored = stored[row].as_ref().filter(|_| !has_gone);
+            if has_come || !referred.is_missing(row, stored) {
                 continue;
             }
-            self.writing.check_seen(&reference, prefix, true)?;
+            if let Some(prefix) = prefix {
+                self.writing.check_seen(&reference, prefix, true)?;
+            }
             if !self.writing.defers(&key.name, key.deferral) {
                 return Err(missing_parent(&change.entry, key, parent, rows, row));
             }
@@ -347,7 +367,7 @@ pub(super) fn still_referenced(
 }
 
 /// The values of columns as texts, `None` for rows with a null among them.
-fn texts(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
+fn texts_of(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
     (0..rows.len()).map(|row| row_texts(&rows.batch, ordinals, row)).collect()
 }
 

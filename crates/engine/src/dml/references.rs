@@ -3,18 +3,18 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use exec::{Access, Skips};
 use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::catalog::{IndexDef, TableId};
 use sql::constraints::ForeignKey;
-use sql::dml::assign;
+use sql::dml::equal;
 use storage::{Cursor, Depth, Direction, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::{BatchBuilder, index_key_columns, primary_key_columns, row_id_of};
 use types::text::format_value;
-use types::{SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::rows::Rows;
 use crate::catalog::{IndexEntry, Snapshot, TableEntry};
@@ -38,6 +38,20 @@ pub(crate) fn referring(
         own.map(|key| (t.clone(), key)).collect::<Vec<_>>()
     };
     tables.flat_map(keys).collect()
+}
+
+/// What rows refer to.
+pub(crate) struct Referred {
+    /// Encoded keys; none where a column is null, and where no row can have what the columns are equal to.
+    pub(super) keys: Vec<Option<Vec<u8>>>,
+    is_astray: Vec<bool>,
+}
+
+impl Referred {
+    /// Whether a row refers to one of which nothing is stored, when this is `found` for its key.
+    pub(super) fn is_missing<T>(&self, row: usize, found: Option<&T>) -> bool {
+        self.is_astray[row] || (self.keys[row].is_some() && found.is_none())
+    }
 }
 
 /// A unique key of a table: its primary key or a unique index.
@@ -95,21 +109,27 @@ impl Reference {
     }
 
     /// The same for rows of another table: its columns at `own` correspond to ours at `referenced`.
-    pub(crate) fn prefixes_of(
+    pub(crate) fn referred(
         &self,
         rows: &RecordBatch,
         own: &[usize],
         referenced: &[usize],
-    ) -> SqlResult<Vec<Option<Vec<u8>>>> {
-        let array = |&column: &usize| {
-            let at = referenced.iter().position(|r| *r == column);
+    ) -> SqlResult<Referred> {
+        let (mut arrays, mut is_other) = (vec![], vec![false; rows.num_rows()]);
+        for column in &self.columns {
+            let at = referenced.iter().position(|r| r == column);
             let at = at.ok_or_else(|| SqlError::internal("a foreign key without its column"))?;
-            let mut open = self.entry.def.schema.columns[column].clone();
-            open.nullable = true;
-            assign(rows.column(own[at]), &open)
-        };
-        let arrays = self.columns.iter().map(array).collect::<SqlResult<Vec<_>>>()?;
-        self.encoded(&arrays, rows.num_rows())
+            let values = rows.column(own[at]);
+            let ours = equal(values, &self.entry.def.schema.columns[*column])?;
+            for (row, is_other) in is_other.iter_mut().enumerate() {
+                *is_other |= ours.is_null(row) && values.is_valid(row);
+            }
+            arrays.push(ours);
+        }
+        let is_null = |row: usize| own.iter().any(|&column| rows.column(column).is_null(row));
+        let is_astray = is_other.iter().enumerate().map(|(row, other)| *other && !is_null(row));
+        let is_astray = is_astray.collect();
+        Ok(Referred { keys: self.encoded(&arrays, rows.num_rows())?, is_astray })
     }
 
     /// The same for values of the key's columns.
@@ -290,10 +310,10 @@ pub(crate) async fn without_parent(
     rows: &RecordBatch,
 ) -> SqlResult<Vec<usize>> {
     let reference = Reference::new(parent, &key.referenced)?;
-    let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
-    let found = reference.find(&prefixes).await?;
-    let is_missing = |&row: &usize| prefixes[row].is_some() && found[row].is_none();
-    Ok((0..prefixes.len()).filter(is_missing).collect())
+    let referred = reference.referred(rows, &key.columns, &key.referenced)?;
+    let found = reference.find(&referred.keys).await?;
+    let is_missing = |&row: &usize| referred.is_missing(row, found[row].as_ref());
+    Ok((0..found.len()).filter(is_missing).collect())
 }
 
 /// 23503 for a row that refers to none.
@@ -317,6 +337,11 @@ pub(crate) fn missing_parent(
         .with_detail(detail)
         .of_table(&entry.def.name)
         .of_constraint(&key.name)
+}
+
+/// The types of a table's columns.
+pub(super) fn types_of(entry: &TableEntry, ordinals: &[usize]) -> Vec<LogicalType> {
+    ordinals.iter().map(|&column| entry.def.schema.columns[column].ty).collect()
 }
 
 /// `Key (a, b)=(1, 2)`.

@@ -19,7 +19,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::Session;
 use crate::access;
 use crate::block::Block;
-use crate::catalog::TableEntry;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::{concatenated, internal};
 use crate::isolation;
 use crate::locks::{LockKey, LockMode, LockWait};
@@ -30,6 +30,12 @@ use crate::waiting::let_others;
 
 /// Rows that are looked at for each that is wanted, where locked ones are skipped.
 const ROWS_PER_WANTED: u64 = 4;
+
+/// A query that locks rows, and the definitions that it goes by.
+struct Bound {
+    locked: LockedQuery,
+    by: Arc<Snapshot>,
+}
 
 /// Rows that a query has found, with what locks them.
 struct Found {
@@ -61,7 +67,7 @@ impl Session {
             RowLocks::DoesNotWait => self.lock_wait().without_waiting(),
         };
         let goes_on = self.locks_rows();
-        let Some(locked) = LockedQuery::of(query, &self.system_catalog())? else {
+        let Some(bound) = self.bound_locks(query)? else {
             if goes_on {
                 self.lock_relations(query, &wait).await?;
             }
@@ -71,11 +77,23 @@ impl Session {
             self.begin_writing(&wait).await?;
         }
         let is_alone = !goes_on && self.begin_rows().await?;
-        let result = self.lock_rows((query, locked), kind, &wait, cancel).await;
-        match self.end_rows(is_alone, result.map(StatementResult::Rows)).await? {
+        let (result, changes) = match self.lock_rows((query, bound), kind, &wait, cancel).await {
+            Ok((rows, catalog)) => (Ok(rows), catalog.changes()),
+            Err(error) => (Err(error), vec![]),
+        };
+        let ended = self.end_rows(is_alone, result.map(StatementResult::Rows)).await?;
+        self.apply(changes)?;
+        match ended {
             StatementResult::Rows(rows) => Ok(Some(rows)),
             StatementResult::Command { .. } => Err(SqlError::internal("a query without rows")),
         }
+    }
+
+    /// A query that locks rows, by definitions as they are now; `None` when it locks whole tables.
+    fn bound_locks(&self, query: &Query) -> SqlResult<Option<Bound>> {
+        let catalog = self.system_catalog();
+        let locked = LockedQuery::of(query, &catalog)?;
+        Ok(locked.map(|locked| Bound { locked, by: catalog.snapshot().clone() }))
     }
 
     /// Keeps others from changing the tables whose rows a query locks.
@@ -85,32 +103,34 @@ impl Session {
         self.lock_whole(&names, LockMode::Update, wait).await
     }
 
-    /// Finds rows and locks them, until they are as they were found.
+    /// Finds rows and locks them, until they are as they were found; the catalog that has what they were found to
+    /// change beside.
     async fn lock_rows(
         &mut self,
-        (query, mut locked): (&Query, LockedQuery),
+        (query, mut bound): (&Query, Bound),
         kind: RowLocks,
         wait: &LockWait,
         cancel: &Cancel,
-    ) -> SqlResult<ResultSet> {
-        let limit = locked.skips.and_then(|(limit, offset)| Some(limit?.saturating_add(offset)));
+    ) -> SqlResult<(ResultSet, SystemCatalog)> {
+        let limit =
+            bound.locked.skips.and_then(|(limit, offset)| Some(limit?.saturating_add(offset)));
         let mut looked_at = limit.map(|limit| limit.saturating_mul(ROWS_PER_WANTED).max(1));
         let block = self.db.block().cloned();
         let block = block.ok_or_else(|| SqlError::internal("rows are locked in a block"))?;
         let locked_before = block.count_locked();
         loop {
             block.enter(wait).await?;
-            let Some(catalog) = self.lock_tables_of(&block, &locked, kind, wait).await? else {
-                let again = LockedQuery::of(query, &self.system_catalog())?;
-                locked = again.ok_or_else(isolation::concurrent_update)?;
+            let Some(catalog) = self.lock_tables_of(&block, &bound, kind, wait).await? else {
+                bound = self.bound_locks(query)?.ok_or_else(isolation::concurrent_update)?;
                 continue;
             };
-            let found = self.found(&locked, looked_at, &catalog, cancel).await?;
+            let locked = &bound.locked;
+            let found = self.found(locked, looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {
                 None if planted::is("for-update-unlocked") => {
                     (0..found.rows.num_rows() as u32).collect()
                 }
-                None => match lock_each(&block, &found, &locked, kind, wait).await {
+                None => match lock_each(&block, &found, locked, kind, wait).await {
                     Err(error) if block.has_let_go(locked_before, &error) => {
                         let_others(cancel).await?;
                         continue;
@@ -143,21 +163,19 @@ impl Session {
                 continue;
             }
             self.save_numbers(catalog.given()).await?;
-            self.change_settings(&catalog)?;
-            return found.result(&kept, &locked);
+            return found.result(&kept, locked).map(|rows| (rows, catalog));
         }
     }
 
     /// Locks the tables of a query, whose definitions stay as they are then; the catalog behind that. Nothing
-    /// if others have changed them meanwhile.
+    /// if others have changed them since those that it goes by.
     async fn lock_tables_of(
         &self,
         block: &Block,
-        locked: &LockedQuery,
+        Bound { locked, by: snapshot }: &Bound,
         kind: RowLocks,
         wait: &LockWait,
     ) -> SqlResult<Option<SystemCatalog>> {
-        let snapshot = self.db.snapshot();
         let names = locked.tables.iter().map(|table| &table.name);
         let entries = names.map(|name| snapshot.table(name)).collect::<SqlResult<Vec<_>>>()?;
         let whole =
@@ -166,7 +184,7 @@ impl Session {
         let taken = block.lock(entries.iter().map(whole).collect(), wait).await;
         taken.map_err(|error| of_nowait(error, kind, first))?;
         let catalog = self.system_catalog();
-        if entries.iter().all(|entry| block.has_as_found(&snapshot, entry.def.id)) {
+        if entries.iter().all(|entry| block.has_as_found(snapshot, entry.def.id)) {
             return Ok(Some(catalog));
         }
         let overtaken = block.overtaken();

@@ -53,6 +53,8 @@ struct Savepoint {
     deferrals: Deferrals,
     /// Notifications that were noted before it.
     notifications: usize,
+    /// Whether the transaction only read before it.
+    is_read_only: bool,
 }
 
 impl Session {
@@ -178,7 +180,10 @@ impl Session {
         drop(self.looked_alone());
         match self.transaction.status {
             TransactionStatus::Idle => self.set_modes(modes),
-            _ => self.warn("25001", "there is already a transaction in progress"),
+            _ => {
+                self.warn("25001", "there is already a transaction in progress");
+                self.change_modes(modes)?;
+            }
         }
         self.stand(TransactionStatus::Open);
         Ok(tag(if modes.is_start { "START TRANSACTION" } else { "BEGIN" }))
@@ -385,15 +390,37 @@ impl Session {
     /// Whether a setting may still be changed.
     ///
     /// # Errors
-    /// 25001 for the isolation of a transaction that has looked at rows.
-    fn check_isolation_open(&mut self, name: &str, value: &str) -> SqlResult<()> {
-        let is_it =
-            name.eq_ignore_ascii_case("transaction_isolation") && self.transaction.has_looked;
-        if !is_it || self.settings().show(name).is_ok_and(|now| now.eq_ignore_ascii_case(value)) {
+    /// 25001 for the isolation of a transaction that has looked at rows, and for one that only reads and is to
+    /// write; what settings say of the value.
+    pub(super) fn check_mode_open(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        const MODES: [&str; 2] = ["transaction_isolation", "transaction_read_only"];
+        let Some(mode) = MODES.into_iter().find(|mode| name.eq_ignore_ascii_case(mode)) else {
             return Ok(());
-        }
-        let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
-        Err(SqlError::new(SqlState("25001"), message))
+        };
+        let settings = self.settings();
+        let mut changed = settings.clone();
+        changed.set(mode, value)?;
+        let (before, after) = (settings.show(mode)?, changed.show(mode)?);
+        let has_looked = self.transaction.has_looked;
+        let is_part = !self.transaction.savepoints.is_empty();
+        let message = match (&*before, &*after) {
+            _ if before == after || self.transaction.status == TransactionStatus::Idle => None,
+            // It may become one that only reads at any time.
+            ("off", "on") => None,
+            ("on", "off") if is_part => {
+                Some("cannot set transaction read-write mode inside a read-only transaction")
+            }
+            ("on", "off") => {
+                has_looked.then_some("transaction read-write mode must be set before any query")
+            }
+            _ if has_looked => {
+                Some("SET TRANSACTION ISOLATION LEVEL must be called before any query")
+            }
+            _ => is_part.then_some(
+                "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
+            ),
+        };
+        message.map_or(Ok(()), |message| Err(SqlError::new(SqlState("25001"), message)))
     }
 
     /// Keeps or undoes what the transaction has written; whether it waits until that is durable.
@@ -413,7 +440,7 @@ impl Session {
     /// `SET` of some settings.
     pub(crate) fn set(&mut self, settings: &[(String, String)]) -> SqlResult<StatementResult> {
         for (name, value) in settings {
-            self.check_isolation_open(name, value)?;
+            self.check_mode_open(name, value)?;
             self.settings.set(name, value)?;
         }
         self.follow_defaults();
@@ -434,6 +461,20 @@ impl Session {
         }
     }
 
+    /// `BEGIN` in a block: the transaction that is open gets the modes that it names.
+    fn change_modes(&mut self, modes: &Modes) -> SqlResult<()> {
+        let read_only = modes.read_only.map(|on| if on { "on" } else { "off" }.to_owned());
+        for (name, value) in [
+            ("transaction_isolation", modes.isolation.clone()),
+            ("transaction_read_only", read_only),
+        ] {
+            let Some(value) = value else { continue };
+            self.check_mode_open(name, &value)?;
+            self.settings.set(name, &value)?;
+        }
+        Ok(())
+    }
+
     /// Gives the transaction its modes: its own, or those of the session.
     fn set_modes(&mut self, modes: &Modes) {
         let word = |on| if on { "on" } else { "off" };
@@ -450,6 +491,9 @@ impl Session {
     /// `SET LOCAL`: outside of a block there is nothing that would end.
     pub(super) fn set_local(&mut self, name: &str, value: Option<&str>) -> SqlResult<()> {
         if self.transaction.status != TransactionStatus::Idle {
+            if let Some(value) = value {
+                self.check_mode_open(name, value)?;
+            }
             return self.settings.set_local(name, value);
         }
         self.settings.clone().set_local(name, value)?;
@@ -469,7 +513,9 @@ impl Session {
         }
         let deferrals = self.transaction.deferrals.clone();
         let (name, notifications) = (name.to_owned(), self.mailbox.noted());
-        self.transaction.savepoints.push(Savepoint { name, deferrals, notifications });
+        let is_read_only = self.is_read_only();
+        let savepoint = Savepoint { name, deferrals, notifications, is_read_only };
+        self.transaction.savepoints.push(savepoint);
         Ok(tag("SAVEPOINT"))
     }
 
@@ -479,6 +525,7 @@ impl Session {
         if let Some(block) = self.db.block() {
             block.release(at);
         }
+        self.restore_access(at);
         self.transaction.savepoints.truncate(at);
         Ok(tag("RELEASE"))
     }
@@ -489,12 +536,20 @@ impl Session {
         if let Some(block) = self.db.block() {
             block.go_back(at).await?;
         }
+        self.restore_access(at);
         self.transaction.savepoints.truncate(at + 1);
         let savepoint = &self.transaction.savepoints[at];
         self.transaction.deferrals = savepoint.deferrals.clone();
         self.mailbox.forget_after(savepoint.notifications);
         self.stand(TransactionStatus::Open);
         Ok(tag("ROLLBACK"))
+    }
+
+    /// What begins with a savepoint has ended: the transaction writes again if it did before.
+    fn restore_access(&mut self, savepoint: usize) {
+        let word = if self.transaction.savepoints[savepoint].is_read_only { "on" } else { "off" };
+        // The setting is there and takes these values.
+        let _ = self.settings.set("transaction_read_only", word);
     }
 
     /// The place of a savepoint among those that there are.

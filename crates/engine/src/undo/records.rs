@@ -174,6 +174,11 @@ impl State {
         self.in_flight.entry(stamp.id()).or_default().push((tree, key));
     }
 
+    /// What all records take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The oldest version that is read.
     pub(super) fn oldest(&self) -> u64 {
         let oldest = match planted::is("records-go-early") {

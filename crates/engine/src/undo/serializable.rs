@@ -110,6 +110,9 @@ impl ReadView {
             self.0.log.end(&mut state, stamp, version, Some(0));
             return true;
         };
+        if !last && state.changed_by(stamp).is_empty() {
+            return self.commit_reads(&mut state, stamp, view, reads);
+        }
         let successor = match planted::is("no-validation") {
             true => version,
             false => view
@@ -130,21 +133,43 @@ impl ReadView {
         true
     }
 
+    /// The same of one that has locked rows and changed nothing: it is one that only reads.
+    fn commit_reads(
+        &self,
+        state: &mut State,
+        stamp: &Stamp,
+        view: &ReadView,
+        reads: &Arc<ReadSet>,
+    ) -> bool {
+        if !view.has_place_for_reads(state) {
+            return false;
+        }
+        let version = self.0.version;
+        self.0.log.end(state, stamp, version, Some(version));
+        let oldest = state.oldest();
+        state.readers.push(version, Some(reads.clone()), oldest);
+        true
+    }
+
     /// A transaction has ended that has only read. Not so if it is serializable and may have no place among the
     /// others.
     pub(crate) fn end_reads(&self) -> bool {
         let Some(reads) = self.serializable_reads() else { return true };
         let mut state = self.0.log.state();
-        let known = |stamp: &Stamp| stamp.known_successor().unwrap_or(stamp.version());
-        let has_place =
-            self.first_successor(&state, known, |undo| undo.lost_known) > self.0.version;
-        if !has_place && !planted::is("no-validation") && !planted::is("queries-unvalidated") {
+        if !self.has_place_for_reads(&state) {
             return false;
         }
         let newest = state.ended.max(self.0.version);
         let oldest = state.oldest();
         state.readers.push(newest, Some(reads.clone()), oldest);
         true
+    }
+
+    /// Whether one that only reads has a place among the others that are serializable.
+    fn has_place_for_reads(&self, state: &State) -> bool {
+        let known = |stamp: &Stamp| stamp.known_successor().unwrap_or(stamp.version());
+        let first = self.first_successor(state, known, |undo| undo.lost_known);
+        first > self.0.version || planted::is("no-validation") || planted::is("queries-unvalidated")
     }
 
     /// The first version that a transaction with this view has to come before, if that is one which it does not

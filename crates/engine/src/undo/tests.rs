@@ -165,6 +165,7 @@ fn who_comes_before_another_may_commit_after_it() {
     let third = reader.commit(&second).expect("it comes before the writer");
     // One of which it is not known what it has read.
     let reader = serializable(&third, &["a"]);
+    reader.write("d");
     let fourth = committed(&third, &[("a", Some("1"))]);
     assert!(reader.commit(&fourth).is_none());
 }
@@ -211,4 +212,34 @@ fn what_was_read_is_kept_as_long_as_somebody_reads_an_older_version() {
     assert_eq!(second.0.log.state().readers.count(), 1);
     drop((old, first));
     assert_eq!(second.0.log.state().readers.count(), 0);
+}
+
+#[test]
+fn records_are_kept_by_who_reads_as_of_the_oldest_version() {
+    let first = ReadView::default();
+    let long = "x".repeat(1000);
+    let second = committed(&first, &[("a", Some(&long))]);
+    assert!(first.keeps_more_than(1000) && !first.keeps_more_than(2000));
+    assert!(!second.keeps_more_than(1000), "it is for the first one that they stay");
+    let third = committed(&second, &[("a", Some(&long))]);
+    assert!(first.keeps_more_than(2000));
+    drop(first);
+    assert!(second.keeps_more_than(1000) && !second.keeps_more_than(2000));
+    drop(second);
+    assert!(!third.keeps_more_than(0));
+}
+
+#[test]
+fn who_has_changed_nothing_only_reads() {
+    // A row that it has locked is no change: it may come before one of whom nobody knows what that has read.
+    let first = ReadView::default();
+    let (stamp, locker) = (first.new_stamp(), first.pinned(true));
+    locker.note_read(TREE, b"a", Some(b"b"));
+    let second = committed(&first, &[("a", Some("1"))]);
+    second.note_replaced(&[TREE]);
+    assert!(second.next().commit(&stamp, &locker, false));
+    let (stamp, writer) = (first.new_stamp(), first.pinned(true));
+    writer.note_read(TREE, b"a", Some(b"b"));
+    record(&writer.with_own(&stamp, 0), &[("b", Some("1"))]);
+    assert!(!second.next().commit(&stamp, &writer, false));
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use storage::CheckpointTurn;
 use types::SqlResult;
 
 use super::{Ending, Versions};
@@ -23,7 +24,7 @@ impl Versions {
     /// Its number.
     ///
     /// Its records of the catalog take `record_bytes` in the log. The caller has the right to change, and to
-    /// define.
+    /// define. A `turn` is that of the checkpoint which it needs.
     ///
     /// # Errors
     /// 40001 when others have changed what the transaction has read and wants to have been so until now.
@@ -35,7 +36,7 @@ impl Versions {
         (before, mut next): (&Snapshot, Snapshot),
         ending: Option<&Ending<'_>>,
         record_bytes: usize,
-        right: WriteRight,
+        (right, turn): (WriteRight, Option<CheckpointTurn>),
     ) -> SqlResult<u64> {
         let redo = std::mem::take(&mut next.redo);
         let version = {
@@ -43,7 +44,9 @@ impl Versions {
             let is_same = catalogs.newest.has_definitions_of(before);
             assert!(is_same, "definitions are changed by one at a time");
             next.read_view = catalogs.newest.read_view.next();
-            let replaced = next.abandoned.clone();
+            // Who has read the rows beside which others came has read less than there is now, too.
+            let outgrown = std::mem::take(&mut next.outgrown);
+            let replaced: Vec<_> = next.abandoned.iter().copied().chain(outgrown).collect();
             next.abandon(&catalogs.newest.abandoned);
             if let Some(Ending { stamp, notes, view, .. }) = ending {
                 if !next.read_view.commit(stamp, view, true) {
@@ -58,7 +61,12 @@ impl Versions {
             pending.record_bytes = pending.record_bytes.max(record_bytes);
             pending.needs_checkpoint |= !can_be_logged;
             catalogs.pending.rights.push(right);
-            catalogs.advance(Arc::new(next), &redo, self.store.log_room())
+            let version = catalogs.advance(Arc::new(next), &redo, self.store.log_room());
+            // Behind the version: a publication that waits for a turn is to have it.
+            if let Some(turn) = turn.filter(|_| catalogs.pending.needs_checkpoint) {
+                self.lent.give(turn);
+            }
+            version
         };
         self.request();
         Ok(version)

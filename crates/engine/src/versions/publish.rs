@@ -38,7 +38,7 @@ impl Versions {
         let (publishing, done) = loop {
             // Before the rights: others commit while the last checkpoint settles, or is copied by a backup.
             if turn.is_none() && (by_checkpoint || self.needs_checkpoint()) {
-                let taken = self.store.checkpoint_turn().await;
+                let taken = self.lent.take(&self.store).await;
                 if by_checkpoint {
                     // What fails now fails again with the checkpoint.
                     self.store.prepare_checkpoint(&taken).await.ok();

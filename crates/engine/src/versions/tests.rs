@@ -285,3 +285,26 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
     let again = Database::open(Path::new("/db"), options(&disk.crash(1))).expect("a database");
     assert_eq!(value(&mut again.session(), "select v from t where id = 1"), Datum::Int(2));
 }
+
+#[test]
+fn a_turn_that_is_given_on_is_not_for_who_has_waited_for_it() {
+    let world = World::new("lent-turn");
+    let versions = world.db().versions().clone();
+    let is_given = door::wait(&world.db().handle(), move || {
+        Box::pin(async move {
+            let turn = versions.store.checkpoint_turn().await;
+            let store = versions.store.clone();
+            let queued = runtime::spawn(async move { store.checkpoint_turn().await });
+            let taking = versions.clone();
+            let taken = runtime::spawn(async move { taking.lent.take(&taking.store).await });
+            runtime::time::sleep(std::time::Duration::from_millis(10)).await;
+            versions.lent.give(turn);
+            // The one who has waited gets it when the publication has ended.
+            let taken = taken.await.expect("a publication takes it");
+            let is_given = !queued.is_finished();
+            drop(taken);
+            queued.await.is_ok() && is_given
+        })
+    });
+    assert!(is_given);
+}

@@ -1,6 +1,7 @@
 //! A check finds what is damaged and says where; reorganising changes nothing but the trees.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 
 use engine::{CheckReport, Database, Options, RingKind, StatementResult, probe_damage};
 use runtime::{Config, IoCounters, RingChoice, Runtime};
@@ -100,6 +101,42 @@ fn an_open_database_is_checked_by_a_statement() {
     let db = Database::open(&path, options()).unwrap();
     assert_eq!(check_by_statement(&mut db.session()), (1, vec![]));
     std::fs::remove_file(&path).unwrap();
+}
+
+/// Checks a database with one table that has no index, and cancels that in the middle of a job; how it ends.
+fn cancelled_in(name: &str, setup: &str, job: &str) -> String {
+    let name = format!("dovetail-check-{}-{name}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let db = Database::create(&path, options()).unwrap();
+    let mut session = db.session();
+    session.execute(setup).unwrap();
+    session.execute("checkpoint").unwrap();
+    let (handle, checked) = (session.cancel_handle(), std::sync::atomic::AtomicBool::new(false));
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !db.job().phase.starts_with(job) && !checked.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            handle.cancel();
+        });
+        let ended = session.execute("check database");
+        checked.store(true, Relaxed);
+        ended
+    });
+    drop(session);
+    db.close().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    ended.map_or_else(|error| error.state.0.to_owned(), |_| "it went to its end".to_owned())
+}
+
+#[test]
+fn a_check_is_cancelled_in_the_middle_of_a_file_and_of_a_column_table() {
+    let rows = "create table t (a text);
+        insert into t select repeat('x', 900) from generate_series(1, 50000) as g (i)";
+    assert_eq!(cancelled_in("cancelled-pages", rows, "checking pages"), "57014");
+    let columns = "create table c (a int, b text, d int) with (storage = column);
+        insert into c select i, i::text, i % 1000 from generate_series(1, 500000) as g (i)";
+    assert_eq!(cancelled_in("cancelled-chunks", columns, "checking c"), "57014");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use engine::SqlResult;
+use engine::{Session, SqlResult};
 
 use super::writers::{WAITING, World, after_crash, opened_after_crash, shown};
 
@@ -488,4 +488,98 @@ fn a_copy_that_waits_for_who_waits_to_write_alone_lets_it_go_first() {
     ]);
     copy.join().expect("no panic").expect("copied");
     world.play(&[(3, "select count(*) from kid", "100")]);
+}
+
+/// Rows of a copy, between which another session changes a definition.
+struct Interrupted<'a> {
+    rows: std::vec::IntoIter<&'static [u8]>,
+    session: &'a mut Session,
+    change: &'a str,
+}
+
+impl std::io::Read for Interrupted<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let Some(row) = self.rows.next() else { return Ok(0) };
+        if self.rows.len() == 0 {
+            // The copy has found its table by then.
+            std::thread::sleep(Duration::from_millis(200));
+            self.session.execute(self.change).expect("it does not wait for the copy");
+        }
+        room[..row.len()].copy_from_slice(row);
+        Ok(row.len())
+    }
+}
+
+#[test]
+fn a_copy_goes_on_when_a_table_is_altered_to_which_a_child_refers_as_well() {
+    for change in [
+        "alter table far add column w int",
+        "alter table far drop column gone",
+        "alter table far alter id set default 7",
+    ] {
+        let mut world = World::new("copy-beside");
+        world.play(&[
+            (3, "create table far (gone int, id int primary key)", ""),
+            (3, "create table mid (id int primary key)", ""),
+            (3, "create table kid (a int references mid, b int references far)", ""),
+            (3, "insert into far (id) values (1)", ""),
+        ]);
+        let mut other = world.database().session();
+        other.execute("set lock_timeout = '5s'").unwrap();
+        let rows = vec![&b"1\n"[..], &b"2\n"[..]].into_iter();
+        let mut input = Interrupted { rows, session: &mut other, change };
+        let copied = world.database().session().copy_in("copy mid from stdin", &mut input);
+        copied.unwrap_or_else(|error| panic!("{change}: {error}"));
+        world.play(&[
+            (3, "select count(*) from mid", "2"),
+            (3, "insert into kid values (1, 1), (2, 1)", ""),
+            (3, "insert into kid values (1, 2)", "23503"),
+            (3, "delete from mid where id = 2", "23503"),
+        ]);
+        world.check();
+    }
+}
+
+#[test]
+fn a_large_temporary_table_is_emptied_when_another_one_has_defined() {
+    let mut world = World::new("emptied-beside");
+    let mut session = world.database().session();
+    session.execute("create temp table x (a text) on commit delete rows; begin").unwrap();
+    for _ in 0..40 {
+        let insert = "insert into x select repeat('x', 900) from generate_series(1, 100)";
+        session.execute(insert).unwrap();
+    }
+    world.play(&[(1, "begin", ""), (1, "create table made (a int)", "")]);
+    let commits = std::thread::spawn(move || session.execute("commit").map(|_| session));
+    std::thread::sleep(Duration::from_millis(200));
+    world.play(&[(1, "commit", "")]);
+    let mut session = commits.join().expect("no panic").expect("committed");
+    let left = session.execute("select count(*) from x").unwrap();
+    assert_eq!(left.last().map(shown).unwrap(), "0");
+    drop(session);
+    world.check();
+}
+
+#[test]
+fn rows_are_locked_by_the_key_that_they_have_when_they_are_locked() {
+    let mut world = World::new("locked-by");
+    world.play(&[
+        (3, "create table k (id int primary key, v int not null)", ""),
+        (3, "insert into k values (1, 20), (2, 10)", ""),
+        (0, "begin", ""),
+        (0, "alter table k drop constraint k_pkey", ""),
+        (0, "alter table k add primary key (v)", ""),
+        // It writes alone from now on.
+        (0, "insert into t select i, i from generate_series(1000, 90000) i", ""),
+        (1, "begin", ""),
+        (1, "select id, v from k where id = 1 for update", WAITING),
+        (0, "commit", ""),
+        (1, "", "1,20"),
+        (2, "update k set id = 3 where v = 20", WAITING),
+        (3, "update k set id = 4 where v = 10", ""),
+        (1, "commit", ""),
+        (2, "", ""),
+        (3, "select id, v from k order by v", "4,10 3,20"),
+    ]);
+    world.check();
 }

@@ -8,9 +8,9 @@ use engine::{Database, Options, Session, StatementResult};
 use types::text::format_value;
 
 /// A database with some tables, and sessions.
-struct World {
+pub(super) struct World {
     path: PathBuf,
-    sessions: Vec<Session>,
+    pub(super) sessions: Vec<Session>,
     db: Option<Database>,
 }
 
@@ -23,7 +23,7 @@ const SETUP: &str = "
     insert into parent values (1), (2)";
 
 impl World {
-    fn new(name: &str) -> World {
+    pub(super) fn new(name: &str) -> World {
         let file = format!("dovetail-isolation-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
@@ -39,8 +39,12 @@ impl World {
         World { path, sessions, db: Some(db) }
     }
 
+    pub(super) fn database(&self) -> &Database {
+        self.db.as_ref().unwrap()
+    }
+
     /// Runs statements of the sessions 1 and 2, each with what comes of it: rows, a SQLSTATE or nothing.
-    fn play(&mut self, steps: &[(usize, &str, &str)]) {
+    pub(super) fn play(&mut self, steps: &[(usize, &str, &str)]) {
         for (session, statement, expected) in steps {
             let found = match self.sessions[*session].execute(statement) {
                 Ok(results) => results.last().map(shown).unwrap_or_default(),
@@ -59,7 +63,7 @@ impl Drop for World {
     }
 }
 
-fn shown(result: &StatementResult) -> String {
+pub(super) fn shown(result: &StatementResult) -> String {
     let StatementResult::Rows(rows) = result else { return String::new() };
     let row = |batch: &arrow_array::RecordBatch, at: usize| {
         let values = batch.columns().iter().map(|c| format_value(c, at).unwrap_or("null".into()));
@@ -69,9 +73,9 @@ fn shown(result: &StatementResult) -> String {
     rows.collect::<Vec<_>>().join(" ")
 }
 
-const ALL: &str = "select id, v from t order by id";
+pub(super) const ALL: &str = "select id, v from t order by id";
 const REPEATABLE: &str = "begin isolation level repeatable read";
-const SERIALIZABLE: &str = "begin isolation level serializable";
+pub(super) const SERIALIZABLE: &str = "begin isolation level serializable";
 
 #[test]
 fn nothing_is_seen_before_it_is_committed() {
@@ -480,101 +484,5 @@ fn the_level_is_chosen_before_the_first_query() {
         (2, "update t set v = 11 where id = 1", ""),
         (1, ALL, "1,10 2,20"),
         (1, "commit", ""),
-    ]);
-}
-
-/// Two that are serializable, of which the first one has read what the other one changes, which has read nothing of
-/// what the first one changes.
-const READ_BEFORE: [(usize, &str, &str); 6] = [
-    (1, SERIALIZABLE, ""),
-    (1, "select v from t where id = 1", "10"),
-    (1, "update t set v = 21 where id = 2", ""),
-    (2, SERIALIZABLE, ""),
-    (2, "update t set v = 11 where id = 1", ""),
-    (2, "commit", ""),
-];
-
-#[test]
-fn a_table_of_a_query_counts_as_a_transaction() {
-    // It has seen the second one, and not the first one, which comes before that.
-    for (level, last) in [("read committed", ""), ("serializable", "40001")] {
-        let mut world = World::new("created_from");
-        world.play(&READ_BEFORE);
-        world.sessions[0]
-            .execute(&format!("set default_transaction_isolation = '{level}'"))
-            .unwrap();
-        world.play(&[
-            (0, "create table copied as select id, v from t", ""),
-            (1, "commit", last),
-            (0, "select id, v from copied order by id", "1,11 2,20"),
-        ]);
-    }
-}
-
-#[test]
-fn a_table_of_a_query_has_its_place_behind_all_others() {
-    for (level, expected) in [("read committed", "1,10 2,20"), ("serializable", "40001")] {
-        let mut world = World::new("created_behind");
-        let mut session = world.sessions.remove(0);
-        session.execute(&format!("set default_transaction_isolation = '{level}'")).unwrap();
-        let mut other = world.sessions.remove(0);
-        other.execute("create sequence taken").unwrap();
-        // Others change what it has read before it ends.
-        let create =
-            "create table copied as select id, v, nextval('taken'), pg_sleep(0.5) is null from t";
-        let taken = "select last_value from taken where last_value = 2";
-        let created = std::thread::scope(|scope| {
-            let created = scope.spawn(|| session.execute(create).map(|_| ()));
-            while shown(&other.execute(taken).unwrap()[0]).is_empty() {
-                assert!(!created.is_finished(), "it sleeps");
-            }
-            other.execute("begin isolation level serializable; update t set v = 12").unwrap();
-            other.execute("commit").unwrap();
-            created.join().unwrap()
-        });
-        let found = match created {
-            Ok(()) => shown(&other.execute("select id, v from copied order by id").unwrap()[0]),
-            Err(error) => error.state.0.to_owned(),
-        };
-        assert_eq!(found, expected);
-        let db = world.db.as_ref().unwrap();
-        assert_eq!(db.check().unwrap().problems, Vec::<String>::new());
-    }
-}
-
-#[test]
-fn who_has_read_a_table_that_was_emptied_comes_before_that() {
-    let emptied = |begin: &str, statement, last| {
-        let mut world = World::new("emptied");
-        world.play(&[
-            (
-                0,
-                "create table a as select n, n as m from generate_series(1, 9) as g (n); create index a_n on a (n)",
-                "",
-            ),
-            (0, "create table b as select n from a", ""),
-            (1, SERIALIZABLE, ""),
-            (1, "select count(m) from a where n > 3", "6"),
-            (1, "update t set v = 21 where id = 2", ""),
-            (2, begin, ""),
-            (2, "select v from t where id = 2", "20"),
-            (2, statement, ""),
-            (2, "commit", ""),
-            (1, "commit", last),
-        ]);
-    };
-    for statement in ["truncate a", "drop table a", "drop index a_n"] {
-        emptied(SERIALIZABLE, statement, "40001");
-        emptied("begin", statement, "40001");
-    }
-    emptied(SERIALIZABLE, "truncate b", "");
-    // One that only reads comes before it.
-    World::new("emptied_reads").play(&[
-        (1, SERIALIZABLE, ""),
-        (1, ALL, "1,10 2,20"),
-        (2, "truncate t", ""),
-        (1, ALL, "1,10 2,20"),
-        (1, "commit", ""),
-        (1, ALL, ""),
     ]);
 }

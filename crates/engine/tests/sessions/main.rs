@@ -10,6 +10,7 @@ mod embedded;
 mod isolation;
 mod privileges;
 mod privileges_support;
+mod safety_net;
 mod streamed;
 mod temporary;
 mod transactions;

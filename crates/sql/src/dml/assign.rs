@@ -1,9 +1,14 @@
-//! Values on their way into a column: PostgreSQL's assignment casts.
+//! Values on their way into a column: PostgreSQL's assignment casts. Beside them values that are equal to those of
+//! another column, by which foreign keys refer: what would have to be rounded or cut is equal to nothing there.
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{DataType, Field};
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_ord::ord::make_comparator;
+use arrow_schema::{DataType, Field, SortOptions};
 use datafusion_common::DFSchema;
 use datafusion_expr::{cast, col};
 use datafusion_sql::sqlparser::ast;
@@ -48,6 +53,30 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
         parser.push(format_value(&values, row).as_deref())?;
     }
     Ok(parser.finish())
+}
+
+/// Each value as the one of `column` that is equal to it, null where there is none.
+///
+/// # Errors
+/// 22003 for what is no floating-point number.
+pub fn equal(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
+    let (from, to) = (values.data_type(), column.ty.arrow());
+    if *from == to {
+        return Ok(match column.ty {
+            LogicalType::Char(_) => without_blanks(values),
+            _ => Arc::clone(values),
+        });
+    }
+    if to.is_floating() && !from.is_floating() {
+        // There is no `=` of the two: the number is rounded before it is compared.
+        return assign(values, &Column { nullable: true, ..column.clone() });
+    }
+    let converted = converted(values, column.ty.plain())?;
+    let own = LogicalType::of_arrow(from).ok_or_else(|| SqlError::internal("a key of no type"))?;
+    let back = self::converted(&converted, own)?;
+    let compare = make_comparator(values, &back, SortOptions::default()).map_err(from_arrow)?;
+    let differs: BooleanArray = (0..values.len()).map(|i| Some(compare(i, i).is_ne())).collect();
+    arrow_select::nullif::nullif(&converted, &differs).map_err(from_arrow)
 }
 
 /// The column as it is while a row is made: null is refused when all of the row is known.
@@ -116,15 +145,52 @@ pub fn is_assignable(from: &DataType, to: &DataType) -> bool {
 
 /// A quoted literal takes the type of the column that it is for; text columns measure it later.
 pub(crate) fn literal_as(value: ast::Expr, column: &Column) -> SqlResult<ast::Expr> {
+    literal_of(value, column.ty)
+}
+
+/// The same for a type.
+pub(super) fn literal_of(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr> {
     let quoted = |v: &ast::Expr| matches!(v, ast::Expr::Value(v) if matches!(v.value, ast::Value::SingleQuotedString(_)));
-    let text =
-        matches!(column.ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_));
+    let text = matches!(ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_));
     if text || !quoted(&value) {
         return Ok(value);
     }
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&column.ty.to_string());
+    cast_to(value, ty)
+}
+
+/// The value, cast.
+pub(super) fn cast_to(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&ty.to_string());
     let data_type = parser.and_then(|mut p| p.parse_data_type());
     let data_type = data_type.map_err(|e| SqlError::internal(e.to_string()))?;
     let kind = ast::CastKind::DoubleColon;
     Ok(ast::Expr::Cast { kind, expr: Box::new(value), data_type, array: false, format: None })
+}
+
+/// The values as those of another type, rounded where they have to be; null where they are out of its range.
+fn converted(values: &ArrayRef, ty: LogicalType) -> SqlResult<ArrayRef> {
+    if !values.data_type().is_temporal() {
+        let options = CastOptions { safe: true, ..CastOptions::default() };
+        return cast_with_options(values, &ty.arrow(), &options).map_err(from_arrow);
+    }
+    let column = Column { name: String::new(), ty, nullable: true };
+    assign(values, &column).or_else(|_| {
+        let one = |row| match assign(&values.slice(row, 1), &column) {
+            Ok(value) => value,
+            Err(_) => new_null_array(&ty.arrow(), 1),
+        };
+        let each: Vec<ArrayRef> = (0..values.len()).map(one).collect();
+        let each: Vec<&dyn Array> = each.iter().map(AsRef::as_ref).collect();
+        arrow_select::concat::concat(&each).map_err(from_arrow)
+    })
+}
+
+fn without_blanks(values: &ArrayRef) -> ArrayRef {
+    let texts = values.as_string_view();
+    if !texts.iter().flatten().any(|text| text.ends_with(' ')) {
+        return Arc::clone(values);
+    }
+    let mut trimmed = StringViewBuilder::with_capacity(texts.len());
+    texts.iter().for_each(|text| trimmed.append_option(text.map(|t| t.trim_end_matches(' '))));
+    Arc::new(trimmed.finish())
 }

@@ -7,6 +7,7 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
+use super::assign::{cast_to, literal_of};
 use super::literal_as;
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, ColumnStatistics, TableDef};
@@ -184,25 +185,33 @@ pub fn delete_query(delete: &Delete, catalog: &TargetCatalog<'_>) -> SqlResult<Q
 }
 
 /// A query for the rows of a [`TargetCatalog`]'s table whose columns at `ordinals` have one of the
-/// given values (as texts, a list per row): the table's columns and the row id if it has one.
+/// given values (as texts, a list per row): the table's columns and the row id if it has one. Where `types` has
+/// other types than the columns, these are cast before they are compared.
+///
+/// # Errors
+/// What planning says.
 pub fn rows_with_keys(
     catalog: &TargetCatalog<'_>,
     ordinals: &[usize],
+    types: &[LogicalType],
     keys: &[&Vec<String>],
 ) -> SqlResult<Query> {
-    let column =
-        |&i: &usize| ast::Expr::Identifier(quoted(&catalog.target().schema.columns[i].name));
-    let columns: Vec<ast::Expr> = ordinals.iter().map(column).collect();
+    let column = |(&i, ty): (&usize, &LogicalType)| {
+        let column = &catalog.target().schema.columns[i];
+        let name = ast::Expr::Identifier(quoted(&column.name));
+        if column.ty == *ty { Ok(name) } else { cast_to(name, *ty) }
+    };
+    let columns = ordinals.iter().zip(types).map(column).collect::<SqlResult<Vec<_>>>()?;
     let one = |mut exprs: Vec<ast::Expr>| match exprs.len() {
         1 => exprs.remove(0),
         _ => ast::Expr::Tuple(exprs),
     };
-    let literal = |(text, &i): (&String, &usize)| {
+    let literal = |(text, &ty): (&String, &LogicalType)| {
         let value = ast::Value::SingleQuotedString(text.clone());
-        literal_as(ast::Expr::Value(value.into()), &catalog.target().schema.columns[i])
+        literal_of(ast::Expr::Value(value.into()), ty)
     };
     let key = |key: &&Vec<String>| {
-        Ok(one(key.iter().zip(ordinals).map(literal).collect::<SqlResult<Vec<_>>>()?))
+        Ok(one(key.iter().zip(types).map(literal).collect::<SqlResult<Vec<_>>>()?))
     };
     let list = keys.iter().map(key).collect::<SqlResult<Vec<_>>>()?;
     let expr = Box::new(one(columns));

@@ -76,6 +76,9 @@ impl Tree {
                 report.overflow_pages += self.verify_value(value, io, seen).await?;
             }
             done.store(seen.len(), Ordering::Relaxed);
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
             if !children.is_empty() {
                 waiting.extend(children.into_iter().rev());
                 ahead = 0;

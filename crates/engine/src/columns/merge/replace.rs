@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use runtime::sync::Cancel;
 use runtime::{IoCounters, time};
-use storage::{BulkLoader, Cursor, Direction, LeafRows, Store, Tree, TreeId, planted};
+use storage::{
+    BulkLoader, CheckpointTurn, Cursor, Direction, LeafRows, Store, Tree, TreeId, planted,
+};
 use types::row::row_id_of;
 use types::{SqlError, SqlResult};
 
@@ -84,7 +86,7 @@ impl Merges {
         }
         // The checkpoint at the end writes what has changed since: commits wait for it.
         self.store.flush().await.map_err(fault::storage)?;
-        if self.has_no_turn().await || right.is_in_the_way() {
+        if self.turn().await.is_none() || right.is_in_the_way() {
             return Ok(false);
         }
         if !self.lock(&merged.entry, right).await? || !right.try_define() {
@@ -97,13 +99,12 @@ impl Merges {
             return Ok(false);
         }
         let Some(new) = self.trees(merged, made).await? else { return Ok(false) };
-        if self.has_no_turn().await {
-            return Ok(false);
-        }
+        // Nothing that it waits for from now on needs a checkpoint of others.
+        let Some(turn) = self.turn().await else { return Ok(false) };
         let entry = merged.entry(&self.store, &new)?;
         let old = merged.entry.clone();
         let parts = (&self.store, &self.versions);
-        let version = change_apart(parts, right, move |_, snapshot| {
+        let version = change_apart(parts, (right, turn), move |_, snapshot| {
             Box::pin(async move {
                 snapshot.put_over(&old, entry);
                 Ok(())
@@ -115,9 +116,9 @@ impl Merges {
         self.versions.settle(version, None).await.map(|()| true)
     }
 
-    /// Whether others have the turn of a checkpoint for long, as a backup has: nobody is to wait for this then.
-    async fn has_no_turn(&self) -> bool {
-        time::timeout(TURN, self.store.checkpoint_turn()).await.is_err()
+    /// The turn of a checkpoint, unless others have it for long, as a backup has: nobody is to wait for this then.
+    async fn turn(&self) -> Option<CheckpointTurn> {
+        time::timeout(TURN, self.store.checkpoint_turn()).await.ok()
     }
 
     /// Has the table and those around it for itself, if nobody else has some of them. For the table it waits in

@@ -8,7 +8,7 @@
 //! who has not seen a key is before who has made it.
 //!
 //! Lists are also locked, read, and written as they were read and a number more. In some histories checkpoints
-//! are made beside the transactions.
+//! are made beside the transactions; in some the lists are in a column table, which is merged beside them.
 //!
 //! Some clients do not wait until their commits are durable. Then all the same who begins after a
 //! transaction was acknowledged sees it; and of a history that a power cut ends ([`cut`]) there is what
@@ -34,6 +34,7 @@ use crate::door;
 use crate::isolation::Isolation;
 use crate::locks::LockWait;
 use crate::options::{Options, Simulation};
+use crate::settings::{Configuration, Origin};
 use crate::versions::Versions;
 
 pub use graph::{Access, Transaction};
@@ -52,6 +53,8 @@ pub struct History {
     pub lists: Vec<Vec<u32>>,
     /// Transactions that were refused because of others.
     pub conflicts: u64,
+    /// Times that rows of the table's delta became a part, and that a part was written anew.
+    pub merges: u64,
     /// What was told when the disk took no more; a sound disk does not.
     pub failure: Option<String>,
 }
@@ -87,6 +90,10 @@ const GROUPS: usize = 4;
 /// short that many a power cut comes soon after one.
 const CHECKPOINTS: usize = 16;
 const PAUSE_US: u64 = 4_000;
+
+/// In one of so many histories the table is a column table, and that many rows of its delta become a part.
+const COLUMNS_EACH: u64 = 5;
+const MERGE_ROWS: &str = "4";
 
 /// Name of the database in each simulated machine.
 const PATH: &str = "/db";
@@ -125,8 +132,17 @@ pub fn record(
     })
 }
 
+/// Whether the table of a history is one of columns.
+fn has_columns(seed: u64) -> bool {
+    seed % COLUMNS_EACH == 2
+}
+
 fn options(given: &Options, disk: &Disk, seed: u64) -> Options {
+    let mut configuration = Configuration::clone(&given.configuration);
+    let is_given = configuration.give("column_merge_rows", MERGE_ROWS, Origin::Flag);
+    is_given.expect("the setting takes numbers");
     Options {
+        configuration: Arc::new(configuration),
         memory_bytes: 12 << 20,
         workers: 1 + (seed % 3) as usize,
         simulation: Some(Simulation { disk: disk.clone(), seed }),
@@ -138,7 +154,8 @@ fn options(given: &Options, disk: &Disk, seed: u64) -> Options {
 fn made(given: &Options, disk: &Disk, seed: u64) -> Result<Database, String> {
     let db = Database::create(Path::new(PATH), options(given, disk, seed));
     let db = db.map_err(|error| error.to_string())?;
-    let mut setup = client::SETUP.to_owned();
+    let storage = if has_columns(seed) { "column" } else { "row" };
+    let mut setup = format!("set default_table_storage = {storage}; {}", client::SETUP);
     if seed % 2 == 1 {
         setup += "; create index h_hash on h using hash (g)";
     }
@@ -203,11 +220,14 @@ fn play(
                 });
             }
             // What comes next must not meet a task that still runs.
+            db.stop_merges().await;
             db.store().settled().await.ok();
             played
         })
     });
-    let mut history = History::default();
+    let status = db.merge_status();
+    let merges = status.deltas + status.parts;
+    let mut history = History { merges, ..History::default() };
     for part in played {
         let part = part?;
         history.committed.extend(part.committed);

@@ -209,10 +209,20 @@ fn statements_beside_merges_lose_nothing() {
 
 #[test]
 fn nothing_is_merged_where_that_is_turned_off() {
-    let scratch = Scratch::with("off", merging(0));
-    let mut session = scratch.session();
-    session.execute("create table t (k bigint, v bigint, s text) with (storage = column)").unwrap();
-    fill(&mut session, 1000);
-    assert_eq!(scratch.db().merge_status(), MergeStatus::default());
+    let filled = |name, rows| {
+        let scratch = Scratch::with(name, merging(rows));
+        let mut session = scratch.session();
+        let create = "create table t (k bigint, v bigint, s text) with (storage = column)";
+        session.execute(create).unwrap();
+        fill(&mut session, 1000);
+        scratch
+    };
+    let off = filled("off", 0);
+    // One that is filled later has merges, so this one would have some by then.
+    let on = filled("on", 400);
+    wait_until(on.db(), "a merge", |status| status.deltas > 0);
+    assert_eq!(off.db().merge_status(), MergeStatus::default());
+    let mut session = off.session();
     assert_eq!(lines(&mut session, "select count(*) from t"), ["1000"]);
+    assert_eq!(vectors(&mut session), 0, "a part");
 }
