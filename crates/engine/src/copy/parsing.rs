@@ -68,6 +68,8 @@ impl Parsed {
 /// Parses records, one after the other.
 pub(super) struct Parser {
     form: Arc<Form>,
+    /// Bytes of the portions that it was given.
+    bytes: usize,
     columns: Vec<ColumnParser>,
     rows: Vec<ParsedRow>,
     rejects: Vec<Reject>,
@@ -79,12 +81,17 @@ impl Parser {
     pub(super) fn new(form: Arc<Form>) -> Parser {
         let columns = form.parsers();
         let (rows, rejects, records) = (vec![], vec![], vec![]);
-        Parser { form, columns, rows, rejects, records, end: End::Open }
+        Parser { form, bytes: 0, columns, rows, rejects, records, end: End::Open }
     }
 
     /// Rows that were read.
     pub(super) fn row_count(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Bytes that they were read from.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether nothing can follow.
@@ -98,6 +105,7 @@ impl Parser {
     /// 57014 alone; what is wrong with the records is in what was parsed.
     pub(super) async fn read(&mut self, portion: &Portion, cancel: &Cancel) -> SqlResult<()> {
         let form = self.form.clone();
+        self.bytes += portion.bytes.len();
         let mut reader = RecordReader::new(form.format(), &portion.bytes, portion.first_line);
         let mut fields = vec![];
         if portion.is_first && form.header() != Header::No {
@@ -200,7 +208,7 @@ impl Parser {
 
     /// What was read.
     pub(super) fn finish(self) -> Parsed {
-        let Parser { form, mut columns, rows, rejects, records, end } = self;
+        let Parser { form, mut columns, rows, rejects, records, end, .. } = self;
         // A row that is wrong is in the first columns.
         if matches!(end, End::Wrong(_)) {
             columns = form.parsers();

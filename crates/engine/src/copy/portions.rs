@@ -13,7 +13,7 @@ use super::cutter::{Cutter, Portion, PortionSize};
 use super::form::Form;
 use super::input::Input;
 use super::parsing::{End, Parsed, Parser};
-use crate::waiting::unless_cancelled;
+use crate::waiting::{give_way, unless_cancelled};
 
 /// Portions that are parsed or wait to be taken, beside one for each worker: some, so that none idles.
 const PORTIONS_AHEAD: usize = 2;
@@ -108,6 +108,7 @@ impl Portions {
     /// Begins to parse as much as there is room for.
     async fn begin(&mut self) -> SqlResult<()> {
         while !self.is_all_begun && self.has_room() {
+            give_way(&self.cancel).await?;
             if let Some(portion) = self.cutter.full() {
                 self.begin_full(portion).await?;
             } else if self.cutter.has_ended() {
@@ -171,7 +172,8 @@ impl Portions {
     async fn parse(&mut self, portion: &Portion) -> SqlResult<()> {
         let own = self.own.get_or_insert_with(|| Parser::new(self.form.clone()));
         own.read(portion, &self.cancel).await?;
-        let is_full = own.row_count() >= self.size.records;
+        let PortionSize { records, bytes } = self.size;
+        let is_full = own.row_count() >= records || own.bytes() >= bytes;
         self.is_all_begun |= own.is_at_end();
         if is_full || self.is_all_begun {
             self.hand_over();

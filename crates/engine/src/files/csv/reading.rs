@@ -14,6 +14,7 @@ use super::CsvFile;
 use crate::copy::{Cutter, Field, Input, Portion, RecordFormat, RecordReader};
 use crate::files::found::Found;
 use crate::objects::{Room, Tally};
+use crate::waiting::give_way;
 
 /// Rows that are parsed between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;
@@ -48,6 +49,7 @@ impl Portions {
     /// Those of reading, 54000 for a record that is too long.
     pub(super) async fn next(&mut self) -> SqlResult<Option<Portion>> {
         loop {
+            give_way(&self.cancel).await?;
             if let Some(portion) = self.cutter.full() {
                 return Ok(Some(portion));
             }
