@@ -28,8 +28,8 @@ const BATCH_ROWS: usize = 4096;
 /// Rows that get their defaults between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;
 
-/// Of the memory for sorts, this part is for data that is parsed: the rows made of it may take ten times as much.
-const SORT_FRACTION: usize = 32;
+/// Of the memory for sorts, this part is for data that is parsed: the rows made of it take some times as much.
+const SORT_FRACTION: usize = 8;
 
 /// The rows.
 pub(super) struct Rows<'a> {

@@ -20,7 +20,7 @@ impl Opened {
         let name = format!("dovetail-portions-{name}-{workers}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
-        let options = Options { memory_bytes: 16 << 20, workers, ..pg::options() };
+        let options = Options { memory_bytes: 64 << 20, workers, ..pg::options() };
         let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
         Opened(folder, db)
     }
