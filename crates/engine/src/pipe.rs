@@ -106,6 +106,12 @@ impl<T> PipeReceiver<T> {
         self.pipe.filled.wait(|| self.pipe.next()).await
     }
 
+    /// Whether there is nothing to be taken without waiting.
+    pub fn is_idle(&self) -> bool {
+        let pieces = self.pipe.pieces();
+        pieces.waiting.is_empty() && pieces.end.is_none() && pieces.closed.is_none()
+    }
+
     /// Takes no more, because of `why`.
     pub fn close(&self, why: &str) {
         let waiting = {

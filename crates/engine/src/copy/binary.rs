@@ -3,9 +3,11 @@
 
 use types::{SqlError, SqlState, binary};
 
-use super::csv::RECORD_BYTES_MAX;
-use super::input::{Input, Stop};
-use super::out::SIGNATURE;
+use super::received::{Received, Stop};
+use super::record::RECORD_BYTES_MAX;
+
+/// What a binary file begins with; flags and the length of an extension follow.
+pub(super) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// Flags that a reader must know; the one it may know says that rows have oids.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
@@ -13,7 +15,7 @@ const WITH_OIDS: u32 = 1 << 16;
 
 /// Reads records.
 pub(super) struct BinaryReader {
-    pub(super) input: Input,
+    received: Received,
     /// The types of the columns.
     oids: Vec<u32>,
     has_begun: bool,
@@ -29,8 +31,14 @@ fn bad(message: impl Into<String>) -> SqlError {
 }
 
 impl BinaryReader {
-    pub(super) fn new(input: Input, oids: Vec<u32>) -> BinaryReader {
-        BinaryReader { input, oids, has_begun: false, extension: 0, complete: 0, row: 0 }
+    pub(super) fn new(oids: Vec<u32>) -> BinaryReader {
+        let received = Received::default();
+        BinaryReader { received, oids, has_begun: false, extension: 0, complete: 0, row: 0 }
+    }
+
+    /// What has come.
+    pub(super) fn received(&mut self) -> &mut Received {
+        &mut self.received
     }
 
     /// The row that is read, from 1.
@@ -39,11 +47,11 @@ impl BinaryReader {
     }
 
     fn exactly<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Stop> {
-        Ok(self.input.take(N)?.try_into().ok())
+        Ok(self.received.take(N)?.try_into().ok())
     }
 
     fn begin(&mut self) -> Result<(), Stop> {
-        self.input.begin();
+        self.received.begin();
         let signature = self.exactly::<11>()?;
         if signature.as_ref().map(<[u8; 11]>::as_slice) != Some(SIGNATURE) {
             return Err(bad("COPY file signature not recognized").into());
@@ -66,8 +74,8 @@ impl BinaryReader {
     /// Passes over the header's extension, as far as it has come.
     fn pass_extension(&mut self) -> Result<(), Stop> {
         while self.extension > 0 {
-            self.input.begin();
-            match self.input.skip(self.extension)? {
+            self.received.begin();
+            match self.received.skip(self.extension)? {
                 0 => return Err(bad("invalid COPY file header (wrong length)").into()),
                 skipped => self.extension -= skipped,
             }
@@ -80,7 +88,7 @@ impl BinaryReader {
     pub(super) fn next_record(&mut self) -> Result<Option<Vec<Option<String>>>, Stop> {
         let record = self.read_record();
         if matches!(record, Err(Stop::NeedsMore)) {
-            self.input.go_back();
+            self.received.go_back();
         }
         record
     }
@@ -90,12 +98,12 @@ impl BinaryReader {
             self.begin()?;
         }
         self.pass_extension()?;
-        self.input.begin();
+        self.received.begin();
         self.row = self.complete + 1;
         // The end of the input without the trailer is an end too.
         let Some(count) = self.exactly()?.map(i16::from_be_bytes) else { return Ok(None) };
         if count == -1 {
-            return match self.input.take(1)?.len() {
+            return match self.received.take(1)?.len() {
                 0 => Ok(None),
                 _ => Err(bad("received copy data after EOF marker").into()),
             };
@@ -119,7 +127,7 @@ impl BinaryReader {
             return Err(bad("invalid field size").into());
         }
         // Memory grows with what has come, not with what is claimed.
-        let bytes = self.input.take(length)?;
+        let bytes = self.received.take(length)?;
         if bytes.len() < length {
             return Err(bad("unexpected EOF in COPY data").into());
         }

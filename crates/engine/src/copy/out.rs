@@ -6,10 +6,8 @@ use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header};
 use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState, binary};
 
+use super::binary::SIGNATURE;
 use super::parquet::refuse_client;
-
-/// What a binary file begins with; flags and the length of an extension follow.
-pub(super) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// Writes rows.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
-use sql::parse::{CopyFormat, CopyOptions, Ignored};
+use sql::parse::{CopyOptions, Ignored};
 use sql::{Statement, quote_ident};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Field;
+use super::rejected::Reject;
 use crate::catalog::Snapshot;
 use crate::notice::Notice;
 
@@ -24,50 +24,26 @@ const COLUMNS: [&str; 3] = ["line", "reason", "data"];
 #[derive(Default)]
 pub(crate) struct Rejects {
     ignored: Option<Ignored>,
-    delimiter: char,
-    /// The quote and what stands before one, of CSV.
-    quotes: Option<(char, char)>,
     count: u64,
     kept: Vec<Reject>,
     kept_bytes: usize,
 }
 
-/// A row that could not be read.
-struct Reject {
-    /// Its first line.
-    line: u64,
-    reason: String,
-    /// Its fields, as they were read.
-    data: String,
-}
-
 impl Rejects {
     pub(super) fn new(options: &CopyOptions) -> Rejects {
-        let CopyOptions { format, delimiter, quote, escape, ignored, .. } = options;
-        let quotes = (char::from(*quote), char::from(*escape));
-        Rejects {
-            ignored: ignored.clone(),
-            delimiter: char::from(*delimiter),
-            quotes: (*format == CopyFormat::Csv).then_some(quotes),
-            ..Rejects::default()
-        }
+        Rejects { ignored: options.ignored.clone(), ..Rejects::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes a row that failed.
+    /// Takes a row that is left out.
     ///
     /// # Errors
-    /// Its own, where such rows are not to be ignored; 22P02 when there are more than is allowed, 54000 when
-    /// they need too much memory.
-    pub(super) fn take(&mut self, error: SqlError, line: u64, fields: &[Field]) -> SqlResult<()> {
-        let Some(ignored) = &self.ignored else { return Err(error) };
-        // As in PostgreSQL, only values that are none of their types are ignored where nothing keeps the row.
-        if !is_of_value(&error) && (ignored.table.is_none() || !is_of_row(&error)) {
-            return Err(error);
-        }
+    /// 22P02 when there are more than is allowed, 54000 when they need too much memory.
+    pub(super) fn take(&mut self, reject: Reject) -> SqlResult<()> {
+        let Some(ignored) = &self.ignored else { return Ok(()) };
         self.count += 1;
         if let Some(count_max) = ignored.count_max.filter(|count_max| self.count > *count_max) {
             let message = format!(
@@ -78,36 +54,14 @@ impl Rejects {
         if ignored.table.is_none() {
             return Ok(());
         }
-        let column = error.context().filter(|_| is_of_value(&error));
-        let reason = format!("{}{}", error.message, column.unwrap_or_default());
-        let data = self.shown(fields);
-        self.kept_bytes += reason.len() + data.len() + size_of::<Reject>();
+        self.kept_bytes += reject.reason.len() + reject.data.len() + size_of::<Reject>();
         if self.kept_bytes > KEPT_BYTES_MAX {
             return Err(SqlError::new(SqlState("54000"), "too many rows cannot be read")
                 .with_detail(format!("{} rows were rejected so far.", self.count))
                 .with_hint("Set REJECT_LIMIT, or copy less at a time."));
         }
-        self.kept.push(Reject { line, reason, data });
+        self.kept.push(reject);
         Ok(())
-    }
-
-    /// The fields of a row with what stands between them.
-    fn shown(&self, fields: &[Field]) -> String {
-        let mut shown = String::new();
-        for (nth, field) in fields.iter().enumerate() {
-            if nth > 0 {
-                shown.push(self.delimiter);
-            }
-            let text = String::from_utf8_lossy(&field.bytes);
-            match self.quotes.filter(|_| field.quoted) {
-                Some((quote, escape)) => {
-                    let inner = text.replace(quote, &format!("{escape}{quote}"));
-                    shown.extend([quote.to_string(), inner, quote.to_string()]);
-                }
-                None => shown.push_str(&text),
-            }
-        }
-        shown
     }
 
     /// The statements that put the rows into their table.
@@ -150,16 +104,6 @@ impl Rejects {
 /// A text as a statement has it.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
-}
-
-/// Whether a value is none of its type.
-fn is_of_value(error: &SqlError) -> bool {
-    error.state.0.starts_with("22") && error.state != SqlState::BAD_COPY_FILE_FORMAT
-}
-
-/// Whether a row has other fields than are wanted, or a null where none may be.
-fn is_of_row(error: &SqlError) -> bool {
-    error.state == SqlState::BAD_COPY_FILE_FORMAT || error.state == SqlState::NOT_NULL_VIOLATION
 }
 
 /// The rows of a batch that are to be kept.

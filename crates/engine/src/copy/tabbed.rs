@@ -1,40 +1,38 @@
 //! The text format of COPY: one line a record, fields between delimiters, backslash escapes.
 
-use super::csv::{CsvReader, Field, RECORD_BYTES_MAX, too_long};
-use super::input::Stop;
+use super::received::Stop;
+use super::record::{Field, RecordReader, check_length};
 
-impl CsvReader {
-    /// The next record in text format; `None` at the end.
-    pub(super) fn next_tabbed(&mut self) -> Result<Option<Vec<Field>>, Stop> {
-        self.record(CsvReader::read_tabbed)
-    }
-
-    fn read_tabbed(&mut self) -> Result<Option<Vec<Field>>, Stop> {
-        if self.peek()?.is_none() {
-            return Ok(None);
-        }
-        self.line = self.next_line;
-        let (mut fields, mut field, mut size) = (vec![], Field::default(), 0);
+impl<'a> RecordReader<'a> {
+    /// A record, up to the end of its line.
+    pub(super) fn read_tabbed(
+        &mut self,
+        fields: &mut Vec<Field<'a>>,
+        delimiter: u8,
+    ) -> Result<(), Stop> {
+        let is_end = |byte| matches!(byte, b'\n' | b'\r' | b'\\') || byte == delimiter;
+        let (mut field, mut size) = (Field::default(), 0);
         loop {
+            let plain = self.take_until(is_end);
+            field.extend(plain);
+            size += plain.len() + 1;
             match self.take()? {
                 None | Some(b'\n') => break,
-                Some(b'\r') if matches!(self.peek()?, None | Some(b'\n')) => {}
-                Some(byte) if byte == self.delimiter => fields.push(std::mem::take(&mut field)),
-                Some(b'\\') => self.escaped(&mut field)?,
+                Some(byte) if byte == delimiter => fields.push(std::mem::take(&mut field)),
+                Some(b'\\') => self.read_escaped(&mut field)?,
+                // Of the end of a line.
+                Some(_) if matches!(self.peek()?, None | Some(b'\n')) => {}
                 Some(byte) => field.push(byte),
             }
-            size += 1;
-            if size > RECORD_BYTES_MAX {
-                return Err(too_long().into());
-            }
+            check_length(size)?;
         }
         fields.push(field);
-        Ok(Some(fields))
+        Ok(())
     }
 
     /// What a backslash begins; null is told from it by the bytes as they stand.
-    fn escaped(&mut self, field: &mut Field) -> Result<(), Stop> {
-        let mut raw = field.raw.take().unwrap_or_else(|| field.bytes.clone());
+    fn read_escaped(&mut self, field: &mut Field<'a>) -> Result<(), Stop> {
+        let mut raw = field.raw.take().unwrap_or_else(|| field.bytes.to_vec());
         raw.push(b'\\');
         let byte = match self.take()? {
             None => b'\\',
@@ -55,7 +53,7 @@ impl CsvReader {
                 }
             }
         };
-        field.bytes.push(byte);
+        field.bytes.to_mut().push(byte);
         field.raw = Some(raw);
         Ok(())
     }
@@ -80,9 +78,9 @@ impl CsvReader {
     }
 }
 
-impl Field {
+impl Field<'_> {
     fn push(&mut self, byte: u8) {
-        self.bytes.push(byte);
+        self.bytes.to_mut().push(byte);
         if let Some(raw) = &mut self.raw {
             raw.push(byte);
         }

@@ -19,7 +19,7 @@ use super::{Content, Described, File};
 use crate::objects::Room;
 use crate::waiting::unless_cancelled;
 
-pub(super) use reading::Reading;
+pub(super) use reading::{CsvRows, Reading};
 
 /// Records that types are guessed from, unless the call says how many.
 const SAMPLE_RECORDS: usize = 20_480;

@@ -1,5 +1,6 @@
-//! The rows of a scan of files: row groups of Parquet, or slices of them, batch by batch, and CSV from its begin
-//! to its end. Files of a table of Iceberg are opened when their turn comes, if they may have rows at all.
+//! The rows of a scan of files: row groups of Parquet, or slices of them, batch by batch, and portions of CSV,
+//! which is read from its begin to its end. Files of a table of Iceberg are opened when their turn comes, if they
+//! may have rows at all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use sql::plan::{Restriction, Scan};
 use types::{SqlError, SqlResult};
 
 use super::columns::FileColumn;
-use super::csv::Reading;
+use super::csv::{CsvRows, Reading};
 use super::given::{Given, Opened};
 use super::iceberg::Deletions;
 use super::parquet::{Decoded, Decoding, Next, is_skipped};
@@ -51,7 +52,9 @@ enum Work {
     Decoding(Arc<Opened>, Box<Decoding>),
     /// Something that was begun, if it is not done by now.
     Begun,
+    /// The rest of a file, and records of it.
     Csv(Arc<Opened>, Box<Reading>),
+    CsvRows(Arc<Opened>, Box<CsvRows>),
 }
 
 fn part(work: Work) -> Part {
@@ -105,6 +108,7 @@ impl FileSource {
                 None => Ok(nothing()),
             },
             Work::Csv(opened, reading) => self.read_csv(opened, reading, access).await,
+            Work::CsvRows(opened, rows) => self.parse_csv(&opened, &rows).await,
         }
     }
 
@@ -241,9 +245,16 @@ impl FileSource {
     ) -> SqlResult<Step> {
         let read = reading.next(access).await?;
         self.room.iter().for_each(|room| room.tell(access.skips));
-        let Some((arrays, row_count)) = read else { return Ok(nothing()) };
-        let rows = self.restricted(&opened, &Decoded { first_row: 0, arrays, row_count })?;
-        Ok(Step { rows: Some(rows), parts: vec![part(Work::Csv(opened, reading))] })
+        let Some(rows) = read else { return Ok(nothing()) };
+        // They are parsed before more is read, unless somebody else has time for that.
+        let rows = part(Work::CsvRows(opened.clone(), Box::new(rows)));
+        Ok(Step { rows: None, parts: vec![rows, part(Work::Csv(opened, reading))] })
+    }
+
+    async fn parse_csv(&self, opened: &Opened, rows: &CsvRows) -> SqlResult<Step> {
+        let (arrays, row_count) = rows.parse().await?;
+        let rows = self.restricted(opened, &Decoded { first_row: 0, arrays, row_count })?;
+        Ok(Step { rows: Some(rows), parts: vec![] })
     }
 
     /// The rows that are there and fulfil all conditions, in the columns that are produced.

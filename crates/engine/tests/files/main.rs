@@ -6,4 +6,5 @@ mod damaged;
 #[path = "../files_support/mod.rs"]
 mod files_support;
 mod iceberg;
+mod portions;
 mod reading;

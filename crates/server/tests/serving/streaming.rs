@@ -266,6 +266,42 @@ fn copy_goes_both_ways_in_all_formats() {
 }
 
 #[test]
+fn a_copy_that_its_client_breaks_off_leaves_nothing() {
+    let served = Served::start("copy-broken", options());
+    let mut client = filled(&served);
+    for storage in ["row", "column"] {
+        let table = format!("create table u (a int, b text) with (storage = {storage})");
+        client.batch_execute(&table).expect("a table");
+        // In the middle of a row, with many before it that several tasks parse.
+        let sent = |raw: &mut Raw| {
+            raw.send(b'Q', b"copy u from stdin\0");
+            assert_eq!(raw.until(b'G'), "G");
+            for from in (0..100_000).step_by(1000) {
+                let row = |row: i32| format!("{row}\trow {row}\n");
+                raw.send(b'd', (from..from + 1000).map(row).collect::<String>().as_bytes());
+            }
+            raw.send(b'd', b"100000");
+        };
+        let mut raw = Raw::connect(&served);
+        sent(&mut raw);
+        drop(raw);
+        served.eventually(|| (served.server.connection_count() == 1).then_some(()));
+        assert_eq!(cells(&mut client, "select count(*) from u"), ["0"], "{storage}");
+        let mut raw = Raw::connect(&served);
+        sent(&mut raw);
+        raw.send(b'f', b"no more\0");
+        assert_eq!(raw.until(b'Z'), "EZ");
+        assert_eq!(cells(&mut client, "select count(*) from u"), ["0"], "{storage}");
+        sent(&mut raw);
+        raw.send(b'd', b"\tlast\n\\.\nno row\n");
+        raw.send(b'c', b"");
+        assert_eq!(raw.until(b'Z'), "CZ");
+        assert_eq!(cells(&mut client, "select count(*) from u"), ["100001"], "{storage}");
+        client.batch_execute("drop table u").expect("dropped");
+    }
+}
+
+#[test]
 fn to_be_described_takes_no_longer_than_a_statement_may() {
     let served = Served::start("described", options());
     let mut client = served.connect("user=dovetail").expect("a connection");

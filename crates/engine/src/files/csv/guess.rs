@@ -6,8 +6,8 @@ use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlResult};
 
 use super::super::found::Found;
-use super::reading::Records;
-use crate::copy::Field;
+use super::reading::{Portions, Records};
+use crate::copy::{Field, RecordFormat};
 use crate::objects::Tally;
 
 /// What a column may be, the narrowest type first.
@@ -26,7 +26,7 @@ const SAMPLE_BYTES_MAX: usize = 8 << 20;
 
 /// The first records of a file.
 pub(super) struct Sample {
-    records: Vec<Vec<Field>>,
+    records: Vec<Vec<Field<'static>>>,
     /// Their bytes, about, and those of the file.
     bytes: u64,
     file_bytes: u64,
@@ -52,13 +52,17 @@ pub(super) struct Guessed {
 /// Those of reading.
 pub(super) async fn sample(found: &Found, format: &CopyOptions, count: usize) -> SqlResult<Sample> {
     let file_bytes = found.open().await?.length();
-    let mut reader = Records::open(found, format, None, Tally::default()).await?;
+    let format = RecordFormat::of(format);
+    let mut portions = Portions::open(found, format, None, Tally::default()).await?;
     let (mut records, mut bytes) = (vec![], 0);
     while records.len() < count && bytes < SAMPLE_BYTES_MAX {
-        let Some(record) = reader.next().await? else { break };
-        bytes += record.iter().map(|field| field.bytes.len() + 1).sum::<usize>();
-        records.push(record);
-        give_way().await;
+        let Some(portion) = portions.next().await? else { break };
+        let (mut found, mut record) = (Records::of(&found.path, format, &portion), vec![]);
+        while records.len() < count && bytes < SAMPLE_BYTES_MAX && found.next(&mut record)? {
+            bytes += record.iter().map(|field| field.bytes.len() + 1).sum::<usize>();
+            records.push(record.drain(..).map(Field::into_owned).collect());
+            give_way().await;
+        }
     }
     Ok(Sample { records, bytes: bytes as u64, file_bytes })
 }
@@ -109,7 +113,7 @@ fn are_names(texts: &[String]) -> bool {
     texts.iter().enumerate().all(is_name)
 }
 
-async fn type_of(rows: &[Vec<Field>], number: usize, null: &str) -> LogicalType {
+async fn type_of(rows: &[Vec<Field<'_>>], number: usize, null: &str) -> LogicalType {
     let mut candidates = CANDIDATES.to_vec();
     let mut has_values = false;
     for row in rows {

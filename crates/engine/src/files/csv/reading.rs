@@ -1,4 +1,5 @@
-//! The records of a CSV file as batches.
+//! A CSV file in portions of whole records: one task after the other reads and cuts it, and whoever has time makes
+//! vectors of a portion.
 
 use std::sync::Arc;
 
@@ -10,72 +11,131 @@ use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::CsvFile;
-use crate::copy::{CsvReader, Field, Input, Origin, Stop};
+use crate::copy::{Cutter, Field, Input, Portion, RecordFormat, RecordReader};
 use crate::files::found::Found;
 use crate::objects::{Room, Tally};
+use crate::waiting::give_way;
 
-/// Rows of a batch.
-const BATCH_ROWS: usize = 4096;
+/// Rows that are parsed between looks at the clock.
+const ROWS_PER_LOOK: usize = 64;
 
-/// The records of a file.
-pub(super) struct Records {
-    path: String,
-    reader: CsvReader,
+/// The portions of a file.
+pub(super) struct Portions {
+    path: Arc<str>,
+    input: Input,
+    cutter: Cutter,
     /// A scan is dropped when it is not wanted any more; nobody else cancels it.
     cancel: Cancel,
+    bytes_read: u64,
 }
 
-impl Records {
+impl Portions {
     /// # Errors
     /// Those of opening the file.
     pub(super) async fn open(
         found: &Found,
-        format: &CopyOptions,
+        format: RecordFormat,
         room: Option<Arc<Room>>,
         tally: Tally,
-    ) -> SqlResult<Records> {
-        let input = Input::new(Origin::File(Box::new(found.read(room, tally).await?)));
-        let (path, reader) = (found.path.clone(), CsvReader::new(input, format));
-        Ok(Records { path, reader, cancel: Cancel::default() })
+    ) -> SqlResult<Portions> {
+        let input = Input::File(Box::new(found.read(room, tally).await?));
+        let (path, cutter) = (found.path.as_str().into(), Cutter::new(format));
+        Ok(Portions { path, input, cutter, cancel: Cancel::default(), bytes_read: 0 })
     }
 
-    /// The next record; `None` at the end. Empty lines are none.
+    /// The next records; `None` at the end.
     ///
     /// # Errors
-    /// Those of reading, 22P04 for a quote that is not closed.
-    pub(super) async fn next(&mut self) -> SqlResult<Option<Vec<Field>>> {
+    /// Those of reading, 54000 for a record that is too long.
+    pub(super) async fn next(&mut self) -> SqlResult<Option<Portion>> {
         loop {
-            match self.reader.next_record() {
-                Ok(Some(record)) if is_empty(&record) => {}
-                Ok(record) => return Ok(record),
-                Err(Stop::Wrong(error)) => return Err(self.placed(error, "")),
-                Err(Stop::NeedsMore) => self.reader.fill(&self.cancel).await?,
+            give_way(&self.cancel).await?;
+            if let Some(portion) = self.cutter.full() {
+                return Ok(Some(portion));
+            }
+            if self.cutter.has_ended() {
+                return Ok(self.cutter.rest());
+            }
+            let checked = self.cutter.check_length();
+            checked.map_err(|error| placed(error, &self.path, self.cutter.line(), ""))?;
+            match self.input.next(&self.cancel).await? {
+                Some(bytes) => {
+                    self.bytes_read += bytes.len() as u64;
+                    self.cutter.push(bytes);
+                }
+                None => self.cutter.end(),
+            }
+        }
+    }
+}
+
+/// The records of a portion that are not empty lines.
+pub(super) struct Records<'a> {
+    path: &'a str,
+    reader: RecordReader<'a>,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn of(path: &'a str, format: RecordFormat, portion: &'a Portion) -> Records<'a> {
+        let reader = RecordReader::new(format, &portion.bytes, portion.first_line);
+        Records { path, reader }
+    }
+
+    /// Reads the next one into `record`; false at the end.
+    ///
+    /// # Errors
+    /// 22P04 for a quote that is not closed.
+    pub(super) fn next(&mut self, record: &mut Vec<Field<'a>>) -> SqlResult<bool> {
+        loop {
+            match self.reader.next(record) {
+                Ok(true) if is_empty(record) => {}
+                Ok(is_there) => return Ok(is_there),
+                Err(error) => return Err(self.placed(error, "")),
             }
         }
     }
 
     /// An error with where in the file it is.
     fn placed(&self, error: SqlError, column: &str) -> SqlError {
-        let (path, line) = (&self.path, self.reader.line());
-        error.with_context(format!("file \"{path}\", line {line}{column}"))
+        placed(error, self.path, self.reader.line(), column)
     }
 }
 
-fn is_empty(record: &[Field]) -> bool {
+fn placed(error: SqlError, path: &str, line: u64, column: &str) -> SqlError {
+    error.with_context(format!("file \"{path}\", line {line}{column}"))
+}
+
+fn is_empty(record: &[Field<'_>]) -> bool {
     matches!(record, [field] if field.bytes.is_empty() && !field.quoted)
+}
+
+/// What the records of a file are read by.
+struct Form {
+    path: Arc<str>,
+    format: RecordFormat,
+    null: String,
+    names: Vec<String>,
+    columns: Vec<(usize, LogicalType)>,
 }
 
 /// A file that is being read.
 pub(in crate::files) struct Reading {
-    records: Records,
+    portions: Portions,
+    form: Arc<Form>,
     /// Whether what is read comes from a device.
     is_local: bool,
     /// What was asked of a store.
     tally: Tally,
-    format: CopyOptions,
-    names: Vec<String>,
-    columns: Vec<(usize, LogicalType)>,
-    has_begun: bool,
+    /// The header comes, of what has one.
+    has_header: bool,
+}
+
+/// Records of a file, not parsed yet.
+pub(in crate::files) struct CsvRows {
+    form: Arc<Form>,
+    portion: Portion,
+    /// The first one is none of the rows.
+    has_header: bool,
 }
 
 impl Reading {
@@ -84,48 +144,81 @@ impl Reading {
         columns: &[(usize, LogicalType)],
         room: Option<Arc<Room>>,
     ) -> SqlResult<Reading> {
-        let tally = Tally::default();
-        let records = Records::open(&file.found, &file.format, room, tally.clone()).await?;
-        Ok(Reading {
-            records,
-            is_local: !file.found.is_object(),
-            tally,
-            format: file.format.clone(),
+        let CopyOptions { null, header, .. } = &file.format;
+        let (tally, format) = (Tally::default(), RecordFormat::of(&file.format));
+        let portions = Portions::open(&file.found, format, room, tally.clone()).await?;
+        let form = Form {
+            path: portions.path.clone(),
+            format,
+            null: null.clone(),
             names: file.names.clone(),
             columns: columns.to_vec(),
-            has_begun: false,
+        };
+        Ok(Reading {
+            portions,
+            form: Arc::new(form),
+            is_local: !file.found.is_object(),
+            tally,
+            has_header: *header == Header::Yes,
         })
     }
 
-    /// The next rows and their number; `None` at the end.
+    /// The next records; `None` at the end.
     ///
     /// # Errors
-    /// 22P04 for a record of another length, and what is wrong with values; those of reading.
+    /// Those of reading, 22P04 for a header that does not end.
     pub(in crate::files) async fn next(
         &mut self,
         access: Access<'_>,
-    ) -> SqlResult<Option<(Vec<ArrayRef>, usize)>> {
-        let mut parsers = self.parsers();
-        let mut row_count = 0;
-        while row_count < BATCH_ROWS {
-            let before = self.records.reader.bytes_read();
-            let record = self.records.next().await?;
-            let read = self.records.reader.bytes_read() - before;
+    ) -> SqlResult<Option<CsvRows>> {
+        loop {
+            let before = self.portions.bytes_read;
+            let portion = self.portions.next().await;
+            let read = self.portions.bytes_read - before;
             if read > 0 && self.is_local {
                 access.io.add_read(read);
             }
-            let Some(record) = record else { break };
-            if !std::mem::replace(&mut self.has_begun, true) && self.format.header == Header::Yes {
+            self.tally.tell(access.skips);
+            let Some(portion) = portion? else { return Ok(None) };
+            let has_header = self.has_header;
+            if has_header {
+                // Empty lines may come before it.
+                let Form { path, format, .. } = &*self.form;
+                if !Records::of(path, *format, &portion).next(&mut vec![])? {
+                    continue;
+                }
+                self.has_header = false;
+            }
+            return Ok(Some(CsvRows { form: self.form.clone(), portion, has_header }));
+        }
+    }
+}
+
+impl CsvRows {
+    /// The columns and the number of rows.
+    ///
+    /// # Errors
+    /// 22P04 for a record of another length, and what is wrong with values.
+    pub(in crate::files) async fn parse(&self) -> SqlResult<(Vec<ArrayRef>, usize)> {
+        let Form { path, format, .. } = &*self.form;
+        let (mut parsers, mut row_count) = (self.form.parsers(), 0);
+        let (mut records, mut record) = (Records::of(path, *format, &self.portion), vec![]);
+        let mut is_header = self.has_header;
+        while records.next(&mut record)? {
+            if std::mem::take(&mut is_header) {
                 continue;
             }
-            self.push(&mut parsers, &record)?;
+            self.form.push(&mut parsers, &record, &records)?;
             row_count += 1;
+            if row_count % ROWS_PER_LOOK == 0 && runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
         }
-        self.tally.tell(access.skips);
-        let arrays = parsers.iter_mut().map(ColumnParser::finish).collect();
-        Ok((row_count > 0).then_some((arrays, row_count)))
+        Ok((parsers.iter_mut().map(ColumnParser::finish).collect(), row_count))
     }
+}
 
+impl Form {
     fn parsers(&self) -> Vec<ColumnParser> {
         let parser = |(number, ty): &(usize, LogicalType)| {
             let column = Column { name: self.names[*number].clone(), ty: *ty, nullable: true };
@@ -134,9 +227,14 @@ impl Reading {
         self.columns.iter().map(parser).collect()
     }
 
-    fn push(&self, parsers: &mut [ColumnParser], record: &[Field]) -> SqlResult<()> {
+    fn push(
+        &self,
+        parsers: &mut [ColumnParser],
+        record: &[Field<'_>],
+        records: &Records<'_>,
+    ) -> SqlResult<()> {
         let bad = |message: String| {
-            self.records.placed(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message), "")
+            records.placed(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message), "")
         };
         if let Some(missing) = self.names.get(record.len()) {
             return Err(bad(format!("missing data for column \"{missing}\"")));
@@ -147,12 +245,12 @@ impl Reading {
         for ((number, ty), parser) in self.columns.iter().zip(parsers) {
             let field = &record[*number];
             let column = || format!(", column {}", self.names[*number]);
-            let text = field.text().map_err(|e| self.records.placed(e, &column()))?;
-            let is_null = !field.quoted && field.is(self.format.null.as_bytes());
+            let text = field.text().map_err(|e| records.placed(e, &column()))?;
+            let is_null = !field.quoted && field.is(self.null.as_bytes());
             parser.push((!is_null).then_some(text)).map_err(|error| {
                 let guessed = format!("The type {ty} was guessed from the first records.");
                 let hint = "Give a larger sample_size, or all_varchar => true to read texts.";
-                self.records.placed(error.with_detail(guessed).with_hint(hint), &column())
+                records.placed(error.with_detail(guessed).with_hint(hint), &column())
             })?;
         }
         Ok(())
