@@ -300,13 +300,9 @@ impl Database {
         self.store().drop_cache().await;
     }
 
-    /// Reads these bytes of the file into the buffer pool, as whole pages, for runs in a known state; from an
-    /// ordinary thread.
+    /// Reads these bytes of the file into the buffer pool, for runs in a known state; from an ordinary thread.
     pub fn warm(&self, places: &[std::ops::Range<u64>]) {
-        let page = self.store().page_size() as u64;
-        let pages = |place: &std::ops::Range<u64>| place.start / page..place.end.div_ceil(page);
-        let pages: Vec<u32> = places.iter().flat_map(pages).map(|page| page as u32).collect();
-        door::wait(&self.handle(), || Box::pin(self.store().warm(pages)));
+        door::wait(&self.handle(), || Box::pin(self.store().warm(places)));
     }
 
     /// Whether searches overlap what they wait for: those of a batch of keys, of look-up joins and the like, and

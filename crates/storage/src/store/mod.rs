@@ -410,10 +410,12 @@ impl Store {
         self.inner.pool.drop_clean();
     }
 
-    /// Reads pages into the pool that are not there, as far as there are free frames, and waits for them: a cache
-    /// of a known state, for measurements. A page that cannot be read stays where it is.
-    pub async fn warm(&self, pages: impl IntoIterator<Item = u32>) {
-        let mut pages = pages.into_iter().peekable();
+    /// Reads pages with these bytes of the file into the pool, as far as there are free frames, and waits for them: a
+    /// cache of a known state, for measurements. A page that cannot be read stays where it is.
+    pub async fn warm(&self, places: &[std::ops::Range<u64>]) {
+        let bytes = self.page_size() as u64;
+        let pages = places.iter().flat_map(|p| p.start / bytes..p.end.div_ceil(bytes));
+        let mut pages = pages.map(|page| page as PageId).peekable();
         while pages.peek().is_some() {
             self.inner.pool.prefetch(pages.by_ref().take(WARM_AT_ONCE), &self.inner.io);
             self.inner.pool.finish_loads().await;

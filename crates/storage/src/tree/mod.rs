@@ -20,7 +20,6 @@ mod runs;
 mod shortcuts;
 mod split;
 mod verify;
-mod visit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -33,9 +32,9 @@ pub use cursor::{Cursor, Direction, LeafRows};
 pub use long::LongValue;
 pub use part::{EXTENT_PAGES, RangePart};
 pub use ranges::VisitRange;
+pub use runs::{LeafEntries, VisitEntries};
 use shortcuts::{Shortcut, Shortcuts, Vicinity};
 pub use verify::TreeReport;
-pub use visit::{LeafEntries, VisitEntries};
 
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};

@@ -5,8 +5,7 @@ use std::ops::Bound;
 
 use runtime::IoCounters;
 
-use super::runs::Stretch;
-use super::visit::{EachEntry, VisitEntries};
+use super::runs::{Stretch, VisitEntries};
 use super::{Depth, Tree};
 use crate::error::{Result, StorageError};
 use crate::node::Node;
@@ -50,6 +49,15 @@ impl RangePart {
             Target::Extent(leaves) => leaves.len(),
             Target::Root | Target::Subtree(_) => 0,
         }
+    }
+}
+
+/// A function that takes each entry.
+struct EachEntry<'a>(&'a mut dyn FnMut(&[u8], &[u8]));
+
+impl VisitEntries for EachEntry<'_> {
+    fn entry(&mut self, key: &[u8], value: &[u8]) {
+        self.0(key, value);
     }
 }
 

@@ -1,11 +1,10 @@
 //! Stretches of keys: bounds in one form, and walking the leaves of a stretch.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use runtime::IoCounters;
 
 use super::overflow::LeafCopy;
-use super::visit::{LeafEntries, VisitEntries};
 use super::{Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
@@ -53,7 +52,7 @@ impl Stretch {
     }
 
     /// Positions of the node's entries that lie in the stretch.
-    pub fn positions(&self, node: &Node<'_>) -> std::ops::Range<usize> {
+    pub fn positions(&self, node: &Node<'_>) -> Range<usize> {
         let begin = node.lower_bound(&self.lo).0;
         let end = match &self.hi {
             Some(hi) if self.hi_cuts(node) => node.lower_bound(hi).0,
@@ -183,4 +182,58 @@ enum Visit {
     Copy(LeafCopy),
     /// Nowhere: it is no leaf of this tree.
     Gone,
+}
+
+/// Takes the entries of a range, in the order of their keys.
+pub trait VisitEntries {
+    /// One entry.
+    fn entry(&mut self, key: &[u8], value: &[u8]);
+
+    /// Entries of a leaf, under its latch.
+    fn leaf(&mut self, entries: &LeafEntries<'_>) {
+        let mut key = Vec::new();
+        for index in 0..entries.len() {
+            entries.key_into(index, &mut key);
+            self.entry(&key, entries.value(index));
+        }
+    }
+}
+
+/// Entries of a leaf that have no long values.
+pub struct LeafEntries<'a> {
+    node: Node<'a>,
+    positions: Range<usize>,
+}
+
+impl<'a> LeafEntries<'a> {
+    fn new(node: Node<'a>, positions: Range<usize>) -> LeafEntries<'a> {
+        assert!(!node.has_overflow(), "a leaf with references is visited as a copy");
+        LeafEntries { node, positions }
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// The value of one of them.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn value(&self, index: usize) -> &'a [u8] {
+        assert!(index < self.positions.len(), "an entry beyond the last");
+        self.node.value(self.positions.start + index).bytes
+    }
+
+    /// Writes the key of one of them into `key`.
+    #[inline]
+    pub fn key_into(&self, index: usize, key: &mut Vec<u8>) {
+        self.node.key_into(self.positions.start + index, key);
+    }
 }

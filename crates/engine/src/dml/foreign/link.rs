@@ -12,7 +12,7 @@ use types::text::format_value;
 use types::{Column, LogicalType, SqlResult};
 
 /// A key as texts, one per column.
-pub(in crate::dml) type Key = Vec<String>;
+pub(crate) type Key = Vec<String>;
 
 /// A foreign key with the definitions of both of its tables.
 pub(super) struct Link {
