@@ -3,8 +3,11 @@
 //! start. Started tasks never move (anagodb paper, section 2).
 
 use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
 use runtime::sync::Permit;
@@ -17,6 +20,9 @@ use crate::stage::{Op, Piece, Stage, breathe};
 /// A worker with fewer tasks of the stage than this is about to run dry: look-ups not yet started
 /// are sent to it. A few, since each of them waits for the device most of its life.
 const DRY_TASKS: usize = 4;
+
+/// Parts that are worked on beside each other while others wait for reads.
+const READY_PARTS: usize = 2;
 
 /// The work of a stage that can still move between workers.
 pub(crate) struct Shared {
@@ -36,6 +42,8 @@ struct WorkerQueue {
     live: AtomicUsize,
     /// Of these, how many work on parts.
     parts: AtomicUsize,
+    /// Of these, how many wait for nothing but their next turn.
+    ready: AtomicUsize,
     handovers: Mutex<VecDeque<Handover>>,
 }
 
@@ -152,11 +160,58 @@ async fn feed(stage: Arc<Stage>, worker: usize) -> SqlResult<()> {
 
 /// Takes a piece if this worker may have more in work.
 fn next_piece(stage: &Arc<Stage>, worker: usize) -> Option<Piece> {
-    let in_work = stage.shared.workers[worker].parts.load(Ordering::Relaxed);
-    if in_work >= stage.run.query.parts_per_worker.max(1) {
+    let own = &stage.shared.workers[worker];
+    let in_work = own.parts.load(Ordering::Relaxed);
+    let ready = own.ready.load(Ordering::Relaxed);
+    // What is in memory is worked on one part after the other, as long as it is in the caches. Where reads are
+    // waited for, there is always something to do meanwhile, and more reads are on their way.
+    let is_busy = ready > 0 && (in_work <= ready || ready >= READY_PARTS);
+    if is_busy || in_work >= stage.run.query.parts_per_worker.max(1) {
         return None;
     }
     locked(&stage.shared.queue).pop()
+}
+
+/// A part's task beside those of its worker: whether it waits, or only for its next turn.
+struct Turns {
+    stage: Arc<Stage>,
+    worker: usize,
+    is_ready: bool,
+}
+
+impl Turns {
+    fn new(stage: &Arc<Stage>, worker: usize) -> Turns {
+        let mut turns = Turns { stage: Arc::clone(stage), worker, is_ready: false };
+        turns.set_ready(true);
+        turns
+    }
+
+    fn set_ready(&mut self, is_ready: bool) {
+        let own = &self.stage.shared.workers[self.worker];
+        match (std::mem::replace(&mut self.is_ready, is_ready), is_ready) {
+            (false, true) => _ = own.ready.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = own.ready.fetch_sub(1, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    /// Polls the work, and notes what it waits for.
+    fn poll<F: Future>(&mut self, work: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.set_ready(true);
+        let polled = work.poll(cx);
+        if polled.is_pending() && !runtime::has_given_way() {
+            self.set_ready(false);
+            // Others can be begun while this one waits.
+            self.stage.shared.workers[self.worker].notify.notify();
+        }
+        polled
+    }
+}
+
+impl Drop for Turns {
+    fn drop(&mut self) {
+        self.set_ready(false);
+    }
 }
 
 async fn start_piece(stage: &Arc<Stage>, worker: usize, piece: Piece) -> SqlResult<()> {
@@ -168,10 +223,12 @@ async fn start_piece(stage: &Arc<Stage>, worker: usize, piece: Piece) -> SqlResu
         return work_on(ticket, piece).await;
     };
     stage.part_task();
+    let mut turns = Turns::new(stage, worker);
     stage.tasks.launch(worker, move || {
         Box::pin(async move {
             let _permit = permit;
-            work_on(ticket, piece).await
+            let mut work = pin!(work_on(ticket, piece));
+            poll_fn(|cx| turns.poll(work.as_mut(), cx)).await
         })
     });
     Ok(())

@@ -50,5 +50,6 @@ pub use task::{
 pub use trace::{IoPoint, IoSample, IoTrace};
 pub use worker::LongestPoll;
 pub use yielding::{
-    interleave, need_preempt, random_u64, step_aside, worker, worker_count, yield_now,
+    has_given_way, interleave, need_preempt, random_u64, step_aside, worker, worker_count,
+    yield_now,
 };

@@ -55,6 +55,12 @@ pub fn need_preempt() -> bool {
     worker::with(|w| w.need_preempt())
 }
 
+/// Whether the task whose turn it is has given way in this turn: it goes on as soon as the others have had theirs, and
+/// waits for nothing else.
+pub fn has_given_way() -> bool {
+    worker::with(|w| w.gave_way.get().is_some())
+}
+
 /// The index of the current worker.
 pub fn worker() -> usize {
     worker::with(|w| w.index)

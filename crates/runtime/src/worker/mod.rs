@@ -88,7 +88,7 @@ pub(crate) struct Worker {
     urgent_polls: Cell<u32>,
     window: Window,
     current: Cell<Option<Key>>,
-    gave_way: Cell<Option<Queue>>,
+    pub(crate) gave_way: Cell<Option<Queue>>,
     pub(crate) ops: RefCell<Slab<OpEntry>>,
     backlog: RefCell<VecDeque<Key>>,
     pub(crate) inflight: Cell<u32>,
