@@ -55,7 +55,7 @@ impl Leniency {
         fields: &[Field<'_>],
     ) -> SqlResult<Reject> {
         // As in PostgreSQL, only values that are none of their types are ignored where nothing keeps the row.
-        if !self.ignores || !is_of_value(&error) && !(self.keeps && is_of_row(&error)) {
+        if !self.ignores || !(is_of_value(&error) || self.keeps && is_of_row(&error)) {
             return Err(error);
         }
         if !self.keeps {

@@ -308,7 +308,7 @@ impl Filling {
 
     async fn mark(&mut self, id: i64, cancel: &Cancel) -> SqlResult<()> {
         self.marked += 1;
-        if self.marked % KEYS_AT_ONCE == 0 {
+        if self.marked.is_multiple_of(KEYS_AT_ONCE) {
             give_way(cancel).await?;
         }
         self.loader.push(&row_key(id), b"").await.map_err(fault::storage)

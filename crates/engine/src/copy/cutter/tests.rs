@@ -60,7 +60,7 @@ fn by_portions(format: RecordFormat, bytes: &[u8], size: PortionSize, random: &m
         while let Some(portion) = cutter.full() {
             add(portion);
         }
-        let rest = if random.next_u64() % 4 == 0 { cutter.rest() } else { None };
+        let rest = if random.next_u64().is_multiple_of(4) { cutter.rest() } else { None };
         rest.into_iter().for_each(&mut add);
         if left.is_empty() {
             break;

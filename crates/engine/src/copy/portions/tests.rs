@@ -144,8 +144,8 @@ async fn check(seed: u64) {
     let mut random = Prng::new(seed);
     for round in 0..300 {
         let format = if round % 2 == 0 { CopyFormat::Csv } else { CopyFormat::Text };
-        let header = if random.next_u64() % 4 == 0 { Header::Yes } else { Header::No };
-        let form = form(format, header, random.next_u64() % 2 == 0);
+        let header = if random.next_u64().is_multiple_of(4) { Header::Yes } else { Header::No };
+        let form = form(format, header, random.next_u64().is_multiple_of(2));
         let bytes = data(&mut random, format);
         let records = 1 + random.next_u64() as usize % 8;
         let size = PortionSize { records, bytes: 1 + random.next_u64() as usize % 40 };
