@@ -5,7 +5,7 @@ use crate::chart::{self, Scale};
 
 const WIDTH: f64 = 380.0;
 const HEIGHT: f64 = 240.0;
-const MARGIN: f64 = 56.0;
+const MARGIN: f64 = 72.0;
 
 /// All points as one SVG document: queries from left to right, workers from top to bottom.
 pub fn svg(points: &[Point]) -> String {
@@ -33,7 +33,7 @@ pub fn svg(points: &[Point]) -> String {
 fn panel(out: &mut String, (x, y): (f64, f64), points: &[&Point]) -> std::fmt::Result {
     let sides = [Side::Sync, Side::Async];
     let rates = points.iter().flat_map(|point| sides.map(|side| point.throughput(side)));
-    let across = Scale::linear(100.0, x + MARGIN, x + WIDTH - 16.0);
+    let across = Scale::linear(100.0, x + MARGIN, x + WIDTH - 24.0);
     let up = Scale::linear(rates.fold(0.0, f64::max) * 1.1, y + HEIGHT - 36.0, y + 28.0);
     let workers = match points[0].workers {
         1 => "one worker".to_owned(),
