@@ -136,7 +136,9 @@ fn plans_tell_slow_requests_from_failed_ones() {
     set(Speed { rate: usual.rate / 10, ..usual }, Faults::default());
     let plan = rows(&mut session, query);
     assert!(plan.contains(" retries=0 hedges=1 ") && plan.contains(" 1 hedges "), "{plan}");
-    set(usual, Faults { busy: 0.9, ..Faults::default() });
-    let plan = rows(&mut session, query);
-    assert!(plan.contains(" hedges=0 ") && !plan.contains(" retries=0 "), "{plan}");
+    // So many that one is told to come again, and so seldom that none is told as often as it asks.
+    set(usual, Faults { busy: 0.3, ..Faults::default() });
+    let plans: Vec<String> = (0..20).map(|_| rows(&mut session, query)).collect();
+    assert!(plans.iter().all(|plan| plan.contains(" hedges=0 ")), "{plans:?}");
+    assert!(plans.iter().any(|plan| !plan.contains(" retries=0 ")), "{plans:?}");
 }
