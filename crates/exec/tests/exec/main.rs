@@ -9,3 +9,4 @@ mod reference;
 mod rig;
 mod sideways;
 mod stop;
+mod turns;
