@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use bench::figure::Figure;
 use clap::{Args, Subcommand};
-use engine::{Database, Options, SqlError, SqlResult, SqlState};
+use engine::{Database, SqlError, SqlResult, SqlState};
 
 use crate::connections::{self, ConnectionsArgs};
 use crate::degrade::{self, DegradeArgs};
@@ -196,15 +196,10 @@ fn cached(args: &OooArgs) -> SqlResult<ExitCode> {
     if !common.path().exists() {
         crate::tpch::load(common)?;
     }
-    let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
-    let file_bytes = std::fs::metadata(common.path()).map_err(failed)?.len() as usize;
     let cores = pg::options().workers;
     bench::cores::measure(cores, args.runs).iter().for_each(|f| print_figure(f, common.json));
     for workers in [1, cores] {
-        let mut options = Options { workers, ..common.options() };
-        options.pool_bytes = Some(common.pool.unwrap_or(file_bytes + file_bytes / 8));
-        options.memory_bytes = common.memory.unwrap_or(file_bytes * 3);
-        let db = Database::open(&common.path(), options)?;
+        let db = Database::open(&common.path(), common.in_memory(workers)?)?;
         eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
         let mut emit = |figure: Figure| print_figure(&figure, common.json);
         bench::cached::run(&db, common.sf, args.runs, &mut emit)?;

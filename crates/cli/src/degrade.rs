@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use bench::degrade;
 use bench::figure::Figure;
 use clap::Args;
-use engine::{Database, Options, SqlError, SqlResult, SqlState};
+use engine::{Database, SqlError, SqlResult, SqlState};
 
 use crate::tpch::{Common, print_figure};
 
@@ -38,22 +38,18 @@ pub(crate) fn run(args: &DegradeArgs) -> SqlResult<ExitCode> {
     if !common.path().exists() {
         crate::tpch::load(common)?;
     }
-    let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
-    let file_bytes = std::fs::metadata(common.path()).map_err(failed)?.len() as usize;
     let mut shares = args.shares.clone();
     shares.sort_unstable();
     let sweep = degrade::Options { scale: common.sf, shares, runs: args.runs };
     let mut points = vec![];
     for &workers in &args.workers {
-        let mut options = Options { workers, ..common.options() };
-        options.pool_bytes = Some(common.pool.unwrap_or(file_bytes + file_bytes / 8));
-        options.memory_bytes = common.memory.unwrap_or(file_bytes * 3);
-        let db = Database::open(&common.path(), options)?;
+        let db = Database::open(&common.path(), common.in_memory(workers)?)?;
         eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
         let mut emit = |figure: Figure| print_figure(&figure, common.json);
         points.extend(degrade::run(&db, common.storage, &sweep, &mut emit)?);
         db.close()?;
     }
+    let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
     std::fs::write(&args.svg, degrade::svg(&points)).map_err(failed)?;
     println!("picture: {}", args.svg.display());
     Ok(ExitCode::SUCCESS)

@@ -124,6 +124,16 @@ impl Common {
         options
     }
 
+    /// Options of so many workers with a pool for all of the file, which is there.
+    pub(crate) fn in_memory(&self, workers: usize) -> SqlResult<Options> {
+        let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
+        let file_bytes = std::fs::metadata(self.path()).map_err(failed)?.len() as usize;
+        let mut options = Options { workers, ..self.options() };
+        options.pool_bytes = Some(self.pool.unwrap_or(file_bytes + file_bytes / 8));
+        options.memory_bytes = self.memory.unwrap_or(file_bytes * 3);
+        Ok(options)
+    }
+
     /// The database file of this scale factor.
     pub(crate) fn path(&self) -> PathBuf {
         let kind = if self.storage == TableStorage::Column { "-column" } else { "" };
