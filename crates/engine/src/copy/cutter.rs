@@ -4,7 +4,7 @@ use types::SqlResult;
 
 use super::borders::{Border, Borders};
 use super::received::Stop;
-use super::record::{RECORD_BYTES_MAX, RecordFormat, RecordReader};
+use super::record::{RECORD_BYTES_MAX, RecordFormat, RecordReader, check_length};
 
 /// Records of a portion: as many rows as are handed on at once.
 const PORTION_RECORDS: usize = 4096;
@@ -12,6 +12,9 @@ const PORTION_RECORDS: usize = 4096;
 /// Bytes of a portion, about. Reading them takes some milliseconds, beside which a hand-over is nothing, and
 /// a portion for each of many workers is little memory.
 const PORTION_BYTES: usize = 256 << 10;
+
+/// Bytes that a byte of a field may take in the data: `\x41`.
+const ESCAPED_BYTES_MAX: usize = 4;
 
 /// How large portions become, but for the record that goes beyond it.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +177,11 @@ impl Cutter {
         let begun = &self.bytes[self.whole..];
         if begun.len() <= self.suspect_bytes {
             return Ok(());
+        }
+        // Many quoted fields have no limit together: so long are the bytes of no record that is short enough.
+        if begun.len() > RECORD_BYTES_MAX * ESCAPED_BYTES_MAX {
+            self.last_line = self.whole_line;
+            return check_length(begun.len());
         }
         // Looked at again when it is some longer: not too often, and before it takes much more memory.
         self.suspect_bytes = begun.len() + begun.len() / 8;

@@ -37,6 +37,8 @@ pub(super) struct Portions {
     is_all_begun: bool,
     /// Why there is no more data.
     failed: Option<SqlError>,
+    /// Nothing more can be read.
+    has_input_failed: bool,
 }
 
 /// A portion on its way.
@@ -76,6 +78,7 @@ impl Portions {
             worker: runtime::worker(),
             is_all_begun: false,
             failed: None,
+            has_input_failed: false,
         }
     }
 
@@ -95,7 +98,8 @@ impl Portions {
             Some(Begun::Own(parsed)) => parsed,
             Some(Begun::Elsewhere { bytes, mut task }) => {
                 self.begun_bytes -= bytes;
-                let aborted = |_| Err(SqlError::internal("the parsing of records was aborted"));
+                let aborted =
+                    |why| Err(SqlError::internal(format!("the parsing of records failed: {why}")));
                 unless_cancelled(&self.cancel, &mut task.0).await?.unwrap_or_else(aborted)?
             }
         };
@@ -142,7 +146,10 @@ impl Portions {
         match self.input.next(&self.cancel).await {
             Ok(Some(bytes)) => self.cutter.push(bytes),
             Ok(None) => self.cutter.end(),
-            Err(error) => self.fail(error).await?,
+            Err(error) => {
+                self.has_input_failed = true;
+                self.fail(error).await?;
+            }
         }
         Ok(())
     }
@@ -215,7 +222,8 @@ impl Portions {
         if !self.input.is_client() {
             return Ok(());
         }
-        if let Some(error) = failed {
+        // What is wrong with data behind the marker is nothing.
+        if let Some(error) = failed.filter(|_| self.has_input_failed) {
             return Err(error);
         }
         while !self.cutter.has_ended() {
