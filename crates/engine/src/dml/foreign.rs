@@ -372,7 +372,7 @@ fn texts_of(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
 }
 
 pub(super) fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Option<Key> {
-    ordinals.iter().map(|&i| format_value(rows.column(i), row)).collect()
+    ordinals.iter().map(|&i| link::key_text(rows.column(i), row)).collect()
 }
 
 /// What a row with a foreign key that finds no row leaves to be looked at again.

@@ -12,7 +12,7 @@ use crate::build::{
     LookupSpec, aggregate, filter, limit, lookup_join, named, nested_loop, plan, project, scan,
     scan_of, sort, union, values,
 };
-use crate::rig::{Dice, WAYS, Way, check, memory, query, run, runtime, runtimes};
+use crate::rig::{Dice, WAYS, Way, check, memory, query, run, runtime, runtimes, simulation};
 
 fn same(make: impl Fn() -> Node, ordered: bool, name: &str) {
     same_up_to(200, make, ordered, name);
@@ -194,14 +194,16 @@ fn figures_say_what_happened() {
 #[test]
 fn serial_has_one_request_in_flight() {
     let mut memory = memory(&mut Dice(78), 400);
-    memory.behaviour = Arc::new(crate::memory::Behaviour { waits: 9, ..Default::default() });
+    let device = crate::memory::Behaviour { sleep_us_max: 20_000, ..Default::default() };
+    memory.behaviour = Arc::new(device);
     // Parts of many look-ups.
     memory.leaf_rows = 50;
     let memory = Arc::new(memory);
     let spec =
         LookupSpec { kind: LookupKind::Inner, keys: &["c0"], inner_filter: None, filter: None };
     let plan = plan(lookup_join(scan("t"), "u", &spec));
-    let runtime = runtime(2);
+    // How many wait at once is the same on every machine.
+    let runtime = simulation(2, 78);
     let most = |way: Way| {
         memory.behaviour.in_work_max.store(0, SeqCst);
         assert_eq!(run(&runtime, &plan, &memory, query(&plan, 2, way)).result, Ok(()));

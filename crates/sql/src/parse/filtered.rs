@@ -17,6 +17,10 @@ pub(super) fn ask_where_counted(expr: &mut Expr) {
     else {
         return;
     };
+    // It is asked twice then, which a function may notice.
+    if calls_functions(filter) {
+        return;
+    }
     for arg in &mut list.args {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = arg else { continue };
         if has_subquery(value) {
@@ -33,6 +37,14 @@ pub(super) fn ask_where_counted(expr: &mut Expr) {
             };
         }
     }
+}
+
+fn calls_functions(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Function(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 fn has_subquery(expr: &Expr) -> bool {

@@ -72,8 +72,15 @@ impl Link {
 
 /// The values of columns as texts, `None` for rows with a null among them.
 pub(super) fn texts(columns: &[ArrayRef], count: usize) -> Vec<Option<Key>> {
-    let key = |row: usize| columns.iter().map(|values| format_value(values, row)).collect();
+    let key = |row: usize| columns.iter().map(|values| key_text(values, row)).collect();
     (0..count).map(key).collect()
+}
+
+/// A value as a text that is the same for values that are equal: zero has no sign.
+pub(super) fn key_text(values: &ArrayRef, row: usize) -> Option<String> {
+    let text = format_value(values, row)?;
+    let is_zero = text == "-0" && values.data_type().is_floating();
+    Some(if is_zero { "0".to_owned() } else { text })
 }
 
 /// Texts as values of a column's type.
