@@ -90,7 +90,7 @@ impl Snapshot {
 
     /// The table with this id.
     pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
-        self.tables.by_id(id)
+        self.tables.by_id(id).or_else(|| self.hidden_table(id))
     }
 
     /// The table that has the index named `name`, and the index's position.

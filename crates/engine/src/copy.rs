@@ -24,7 +24,7 @@ use runtime::sync::Cancel;
 use sql::Statement;
 use sql::dml::Defaults;
 use sql::parse::{Copy, CopyFormat, CopySource, Insert, file_insert};
-use types::zone::Context;
+use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access;
@@ -69,7 +69,7 @@ impl Session {
         let writing = self.writing_table(&copy.table).await?;
         // Who changed the table before may have changed them.
         let ordinals = self.copied(copy)?;
-        let copied = Box::pin(copy_from(&writing, copy, &ordinals, input, self.context()));
+        let copied = Box::pin(copy_from(&writing, copy, &ordinals, input, zone::current()));
         let (count, rejects) = copied.await?;
         Ok((StatementResult::Command { tag: format!("COPY {count}") }, rejects))
     }

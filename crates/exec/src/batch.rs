@@ -8,6 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::FilterBuilder;
+use sql::expr::{schema_of, widened};
 use types::{SqlError, SqlResult};
 
 /// An error of a vector kernel that only a bug of ours can cause.
@@ -28,14 +29,14 @@ pub(crate) fn joined(left: &Schema, right: &Schema) -> SchemaRef {
     Arc::new(Schema::new(all.collect::<Vec<_>>()))
 }
 
-/// A batch of `row_count` rows.
+/// A batch of `row_count` rows; decimals may be of 64 bits where the schema has 128.
 pub(crate) fn make(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
     row_count: usize,
 ) -> SqlResult<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(row_count));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow)
+    RecordBatch::try_new_with_options(schema_of(schema, &columns), columns, &options).map_err(arrow)
 }
 
 /// The rows at `indices`; a null index gives a row of nulls.
@@ -91,7 +92,13 @@ pub(crate) fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> SqlResult<R
         return Ok(RecordBatch::new_empty(Arc::clone(schema)));
     }
     let column = |i: usize| {
-        let parts: Vec<&dyn Array> = batches.iter().map(|b| b.column(i).as_ref()).collect();
+        let parts: Vec<ArrayRef> = batches.iter().map(|b| Arc::clone(b.column(i))).collect();
+        let ty = parts[0].data_type();
+        let parts = match parts.iter().all(|part| part.data_type() == ty) {
+            true => parts,
+            false => parts.iter().map(widened).collect(),
+        };
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
         arrow_select::concat::concat(&parts).map_err(arrow)
     };
     let columns = (0..schema.fields().len()).map(column).collect::<SqlResult<Vec<_>>>()?;

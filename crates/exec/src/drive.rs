@@ -439,9 +439,9 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
         (Operator::Filter { predicate, .. }, _) => {
             Op::Map(Arc::new(Filter { node: node.id, predicate: predicate.clone() }))
         }
-        (Operator::Project { exprs, .. }, _) => {
-            let schema = batch::relaxed(&node.schema);
-            Op::Map(Arc::new(Project { node: node.id, exprs: exprs.clone(), schema }))
+        (Operator::Project { exprs, as_words, .. }, _) => {
+            let (schema, exprs) = (batch::relaxed(&node.schema), exprs.clone());
+            Op::Map(Arc::new(Project { node: node.id, exprs, as_words: *as_words, schema }))
         }
         (Operator::Unnest { columns, .. }, _) => {
             let (columns, schema) = (columns.clone(), batch::relaxed(&node.schema));

@@ -137,6 +137,7 @@ impl Map for Filter {
 pub(crate) struct Project {
     pub(crate) node: usize,
     pub(crate) exprs: Vec<Expr>,
+    pub(crate) as_words: bool,
     pub(crate) schema: SchemaRef,
 }
 
@@ -148,7 +149,11 @@ impl Map for Project {
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
         let at_once = self.exprs.iter().map(Expr::rows_at_once).min().unwrap_or(usize::MAX);
         let (rows, rest) = first_rows(rows, at_once);
-        let columns = evaluate_all(&self.exprs, &rows)?;
+        let columns = match self.as_words {
+            true => self.exprs.iter().map(|expr| expr.evaluate_as_words(&rows)).collect(),
+            false => evaluate_all(&self.exprs, &rows),
+        };
+        let columns = columns?;
         let out = batch::make(&self.schema, columns, rows.num_rows())?;
         Ok(Applied { out: vec![out], rest })
     }

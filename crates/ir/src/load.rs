@@ -2,7 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal64Type, Decimal128Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, StringViewArray};
 use arrow_buffer::ScalarBuffer;
@@ -42,7 +43,7 @@ impl Value {
         )
     }
 
-    /// The vector as a value.
+    /// The vector as a value. Decimals may be of 64 bits already.
     ///
     /// # Errors
     /// [`Refused`] for a type that is not loadable, and for decimals that do not fit 64 bits.
@@ -57,6 +58,7 @@ impl Value {
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 array.as_primitive::<TimestampMicrosecondType>().values().clone()
             }
+            DataType::Decimal64(..) => array.as_primitive::<Decimal64Type>().values().clone(),
             DataType::Decimal128(..) => {
                 narrowed(array.as_primitive::<Decimal128Type>().values())?.into()
             }

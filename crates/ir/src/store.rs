@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal64Type, Decimal128Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
@@ -34,6 +35,10 @@ impl Words {
             DataType::Int64 => Arc::new(PrimitiveArray::<Int64Type>::new(values, nulls)),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 let array = PrimitiveArray::<TimestampMicrosecondType>::new(values, nulls);
+                Arc::new(array.with_data_type(ty.clone()))
+            }
+            DataType::Decimal64(..) => {
+                let array = PrimitiveArray::<Decimal64Type>::new(values, nulls);
                 Arc::new(array.with_data_type(ty.clone()))
             }
             DataType::Decimal128(..) => {

@@ -284,7 +284,7 @@ impl Draft {
         let name = self.constraint_name(spec.name.clone(), base)?;
         for (&own, &other) in columns.iter().zip(&referenced) {
             let (own, other) = (&self.schema.columns[own], &schema.columns[other]);
-            comparable(&name, own, other)?;
+            crate::dml::check_can_refer(&name, own, other)?;
         }
         let (on_delete, on_update) = (spec.on_delete, spec.on_update);
         let deferral = spec.deferral;
@@ -451,32 +451,6 @@ fn keys_of<'a>(clustered: &[usize], indexes: impl Iterator<Item = &'a IndexDef>)
 fn deferrable_referenced(what: &str, table: &str) -> SqlError {
     let message = format!("cannot use a deferrable {what} for referenced table \"{table}\"");
     SqlError::new(SqlState("55000"), message)
-}
-
-fn comparable(constraint: &str, own: &Column, other: &Column) -> SqlResult<()> {
-    if crate::dml::can_refer(own.ty, other.ty) {
-        return Ok(());
-    }
-    let message = format!("foreign key constraint \"{constraint}\" cannot be implemented");
-    let detail = format!(
-        "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
-        own.name,
-        other.name,
-        unmeasured(own.ty),
-        unmeasured(other.ty)
-    );
-    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail))
-}
-
-/// The type's name without lengths and digits.
-fn unmeasured(ty: LogicalType) -> String {
-    match ty {
-        LogicalType::Varchar(_) => "character varying".into(),
-        LogicalType::Char(_) => "character".into(),
-        LogicalType::Decimal { .. } => LogicalType::Numeric.to_string(),
-        LogicalType::Array(element) => format!("{}[]", unmeasured(*element)),
-        other => other.plain().to_string(),
-    }
 }
 
 /// The expression with a column renamed, as text.

@@ -19,11 +19,10 @@ pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, converted, returning};
 pub use locked::{LockedQuery, LockedTable};
-pub use refer::is_coarser;
+pub use refer::{check_can_refer, is_coarser};
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
 
 pub(crate) use assign::literal_as;
 pub(crate) use compiled::{is_same_table, speaks_of_now};
 pub(crate) use expressions::checks;
-pub(crate) use refer::can_refer;
 pub(crate) use target::{is_default, parsed};

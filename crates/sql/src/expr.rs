@@ -3,6 +3,7 @@
 //! The library's physical expressions stay behind these types, so that nothing else in the
 //! workspace depends on it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use types::SqlResult;
 use types::zone::{self, Context};
 
-use crate::error::from_library;
+use crate::error::{from_arrow, from_library};
 
 mod accumulator;
 mod aggregate;
@@ -32,6 +33,7 @@ mod tests;
 mod text_cast;
 mod typed;
 mod window;
+mod words;
 
 pub use accumulator::{Accumulator, GroupRows};
 pub use aggregate::AggregateExpr;
@@ -43,6 +45,7 @@ pub(crate) use moment_cast::{cast_moments, is_of_moments};
 pub use series::{Series, SeriesPart};
 pub(crate) use text_cast::cast_text;
 pub use window::{Begin, Evaluation, Piece, Running, Sorted, WindowExpr};
+pub use words::{as_words, schema_of, widened};
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]
@@ -173,13 +176,30 @@ impl Expr {
     /// of the type it is cast to), and what the functions used report.
     pub fn evaluate(&self, batch: &RecordBatch) -> SqlResult<ArrayRef> {
         let _entered = zone::enter(self.context);
-        let value = self.physical.evaluate(batch).map_err(from_library)?;
+        let batch = match self.as_physical::<typed::Typed>() {
+            Some(_) => Cow::Borrowed(batch),
+            None => words::widened_for(&self.physical, batch).map_err(from_arrow)?,
+        };
+        let value = self.physical.evaluate(&batch).map_err(from_library)?;
         let array = value.into_array(batch.num_rows()).map_err(from_library)?;
         if array.data_type() == &self.ty {
             return Ok(array);
         }
-        arrow_cast::cast_with_options(&array, &self.ty, &STRICT_CAST)
-            .map_err(crate::error::from_arrow)
+        arrow_cast::cast_with_options(&array, &self.ty, &STRICT_CAST).map_err(from_arrow)
+    }
+
+    /// The same, with decimals in 64 bits where they are at hand so and fit them: for batches that are read by
+    /// expressions alone.
+    ///
+    /// Errors: as [`Expr::evaluate`].
+    pub fn evaluate_as_words(&self, batch: &RecordBatch) -> SqlResult<ArrayRef> {
+        if let Some(ty) = as_words(&self.ty)
+            && let Some(words) = self.words(batch)
+            && let Ok(array) = ir::Value::Words(words).into_array(&ty)
+        {
+            return Ok(array);
+        }
+        self.evaluate(batch)
     }
 }
 
@@ -188,8 +208,7 @@ pub(crate) fn constant(expr: &datafusion_expr::Expr) -> SqlResult<ScalarValue> {
     let compiled = Expr::compile(expr, &DFSchema::empty())?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let schema = Arc::new(Schema::empty());
-    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)
-        .map_err(crate::error::from_arrow)?;
+    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row).map_err(from_arrow)?;
     let array = compiled.evaluate(&batch)?;
     ScalarValue::try_from_array(&array, 0).map_err(from_library)
 }

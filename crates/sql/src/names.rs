@@ -43,10 +43,7 @@ pub(crate) const APART: char = '\u{1f}';
 /// last letter goes again with the names of the result.
 pub(crate) fn set_apart(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_mut() else { return };
-    let wild = |item: &SelectItem| {
-        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
-    };
-    if !select.projection.iter().any(wild) {
+    if !select.projection.iter().any(is_wild) {
         return;
     }
     for item in &mut select.projection {
@@ -208,12 +205,26 @@ pub(crate) fn name_inner_outputs(query: &mut Query) {
 struct Outputs {
     /// The outputs of the queries of `WITH` so far, by the name of the query.
     named: HashMap<String, Vec<String>>,
+    /// Queries around.
+    depth: usize,
 }
 
 impl VisitorMut for Outputs {
     type Break = ();
 
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if self.depth > 0
+            && let Some(select) = first_select(&mut query.body)
+            && !select.projection.iter().any(is_wild)
+        {
+            name_columns(select);
+        }
+        self.depth += 1;
         order::wrap_clashing(query);
         distinct_on::in_order(query);
         order_once(query);
@@ -227,6 +238,7 @@ impl VisitorMut for Outputs {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        // Beside a `*`, which may have the name, too, it has one only where it is asked for by it.
         if let TableFactor::Derived { lateral: true, subquery, .. } = factor
             && subquery.order_by.is_none()
             && let SetExpr::Select(select) = subquery.body.as_mut()
@@ -237,14 +249,20 @@ impl VisitorMut for Outputs {
     }
 }
 
-/// A column of another relation beside a lateral query has a name of the library there.
+fn is_wild(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// A column of a query around this one has a name of the library here; one of its own has this name already.
 fn name_columns(select: &mut Select) {
-    for item in &mut select.projection {
-        if let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = &*item
-            && let Some(last) = parts.last()
+    let names: Vec<String> = select.projection.iter().map(item_name).collect();
+    let is_only = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    for (item, name) in select.projection.iter_mut().zip(&names) {
+        if let SelectItem::UnnamedExpr(expr) = &*item
+            && matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            && is_only(name)
         {
-            let alias = Ident::with_quote('"', identifier(last));
-            let expr = Expr::CompoundIdentifier(parts.clone());
+            let (expr, alias) = (expr.clone(), Ident::with_quote('"', name.clone()));
             *item = SelectItem::ExprWithAlias { expr, alias };
         }
     }
@@ -253,10 +271,7 @@ fn name_columns(select: &mut Select) {
 /// A computed output that ORDER BY repeats is meant by its position.
 fn order_by_position(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_ref() else { return };
-    let wildcard = |item: &SelectItem| {
-        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
-    };
-    if select.projection.iter().any(wildcard) {
+    if select.projection.iter().any(is_wild) {
         return;
     }
     let outputs = select.projection.iter().map(|item| match item {
@@ -307,10 +322,7 @@ fn name_selects(body: &mut SetExpr, named: &HashMap<String, Vec<String>>) {
 
 /// The names that the queries in `FROM` bring where a `*` stands among the outputs.
 fn wildcard_outputs(select: &Select, named: &HashMap<String, Vec<String>>) -> Vec<String> {
-    let wild = |item: &SelectItem| {
-        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
-    };
-    if !select.projection.iter().any(wild) {
+    if !select.projection.iter().any(is_wild) {
         return vec![];
     }
     let joins = select.from.iter().flat_map(|table| &table.joins);

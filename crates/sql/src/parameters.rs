@@ -129,7 +129,11 @@ fn of_named(
         let (before, mut ast) = (inference.known(), query.clone());
         crate::planner::rewrite(&mut ast, catalog)?;
         asked::say_types(&mut ast);
-        let bound = crate::logical::inferred(ast, catalog, inference);
+        let selects = asked::values_as_selects(&ast);
+        let mut bound = crate::logical::inferred(ast, catalog, inference);
+        if let (Err(_), Some(selects)) = (&bound, selects) {
+            bound = crate::logical::inferred(selects, catalog, inference);
+        }
         if let Some(refused) = inference.refused() {
             return Err(refused);
         }

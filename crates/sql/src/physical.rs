@@ -160,7 +160,8 @@ impl Physical<'_> {
         let profile = projected(exprs, &input);
         let cost = input.node.cost + self.costs.output(profile.rows);
         let types = with_types(schema, &compiled);
-        let operator = Operator::Project { input: Box::new(input.node), exprs: compiled };
+        let operator =
+            Operator::Project { input: Box::new(input.node), exprs: compiled, as_words: false };
         Ok(built_as(operator, types, Arc::clone(schema), profile, cost))
     }
 
@@ -181,7 +182,7 @@ impl Physical<'_> {
                 let exprs: Vec<Expr> = positions.iter().map(|&i| column_of(&node, i)).collect();
                 let cost = node.cost + self.costs.output(profile.rows);
                 let types = with_types(schema, &exprs);
-                let operator = Operator::Project { input: Box::new(*node), exprs };
+                let operator = Operator::Project { input: Box::new(*node), exprs, as_words: false };
                 built_as(operator, types, Arc::clone(schema), profile, cost)
             }
         }

@@ -59,6 +59,8 @@ pub enum Operator {
         input: Box<Node>,
         /// Over the input.
         exprs: Vec<Expr>,
+        /// Whether its rows are read by expressions alone, so that decimals may be of 64 bits.
+        as_words: bool,
     },
     /// Index nested-loop join.
     LookupJoin(LookupJoin),
@@ -203,6 +205,8 @@ pub struct Scan {
     /// Only the first rows in the order of the index are wanted, in whatever order they come. There
     /// is one range then, and no filter.
     pub first: Option<First>,
+    /// Whether its rows are read by expressions alone, so that decimals may be of 64 bits.
+    pub as_words: bool,
 }
 
 /// A condition on one column of a table that its source tests (decision K4).

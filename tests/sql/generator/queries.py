@@ -95,7 +95,7 @@ class Queries(Expressions):
         return whole
 
     def query(self, types, outer, d):
-        """A query of columns of these types; their names are o0, o1 and so on."""
+        """A query of columns of these types."""
         if self.fuel > 5 and self.chance(0.12):
             left, right = (self.query(types, outer, d - 1) for _ in range(2))
             union = Union(self.rng.choice(SETS), left, right)
@@ -110,7 +110,13 @@ class Queries(Expressions):
         return make(types, outer, d)
 
     def outputs(self, types, scope, d):
-        return [Output(self.expr(type, scope, d), f"o{at}") for at, type in enumerate(types)]
+        """Outputs o0, o1 and so on; some columns keep their names."""
+        found = [Output(self.expr(type, scope, d), f"o{at}") for at, type in enumerate(types)]
+        for output in found:
+            expr = output.expr
+            if isinstance(expr, Column) and expr.alias and self.chance(0.3) and all(expr.name != o.name for o in found):
+                output.name = expr.name
+        return found
 
     def order(self, query, limited):
         """An order by some outputs; with a limit, by all."""
@@ -118,7 +124,7 @@ class Queries(Expressions):
         chosen = self.rng.sample(names, self.rng.randint(1, len(names)))
         limit = self.count(self.rng.randint(0, 6)) if self.chance(limited) else None
         offset = self.count(self.rng.randint(0, 2)) if self.chance(0.5 if limit else 0.05) else None
-        return Order({name: self.direction() for name in chosen}, (), limit, offset)
+        return Order({name: self.direction() for name in chosen}, (), limit, offset, named=self.chance(0.3))
 
     def count(self, value):
         return Const("int8", str(value), True, self.chance(0.3), True)

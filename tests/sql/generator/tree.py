@@ -225,18 +225,20 @@ class Output(Node):
         self.expr, self.name = expr, name
 
     def sql(self, w):
-        return f"{self.expr.sql(w)} as {self.name}"
+        # A column has its name by itself.
+        is_bare = isinstance(self.expr, Column) and self.expr.name == self.name and self.expr.alias
+        return self.expr.sql(w) if is_bare else f"{self.expr.sql(w)} as {self.name}"
 
 
 class Order(Node):
-    """ORDER BY: expressions, then outputs by their place. What has a LIMIT or an OFFSET is ordered by every output.
+    """ORDER BY: expressions, then outputs by their place, or by their names where they are `named`. What has a LIMIT or an OFFSET is ordered by every output.
     Both are numbers or constants, which may become parameters."""
 
     fields = ("keys", "limit", "offset")
 
-    def __init__(self, directions, keys=(), limit=None, offset=None, total=False):
+    def __init__(self, directions, keys=(), limit=None, offset=None, total=False, named=False):
         self.directions, self.keys, self.limit, self.offset = dict(directions), list(keys), limit, offset
-        self.total = total
+        self.total, self.named = total, named
 
     def is_total(self):
         return self.total or self.limit is not None or self.offset is not None
@@ -248,7 +250,8 @@ class Order(Node):
         return found + (rest if self.is_total() else [])
 
     def sql(self, w, names):
-        keys = [key.sql(w) for key in self.keys] + [f"{at + 1}{how}" for at, how in self.places(names)]
+        place = lambda at: names[at] if self.named else at + 1
+        keys = [key.sql(w) for key in self.keys] + [f"{place(at)}{how}" for at, how in self.places(names)]
         text = f" order by {', '.join(keys)}" if keys else ""
         count = lambda value: w.one(value) if isinstance(value, Node) else str(value)
         text += f" limit {count(self.limit)}" if self.limit is not None else ""

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use arrow_array::types::{
-    BinaryViewType, Date32Type, Decimal128Type, Int32Type, Int64Type, StringViewType,
-    TimestampMicrosecondType,
+    BinaryViewType, Date32Type, Decimal64Type, Decimal128Type, Int32Type, Int64Type,
+    StringViewType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, new_empty_array};
 use arrow_buffer::NullBufferBuilder;
+use arrow_schema::DataType;
 use types::LogicalType;
 
 use super::Vector;
@@ -23,6 +24,8 @@ use crate::words::Word;
 /// An array in the making.
 pub struct Gather {
     ty: LogicalType,
+    /// The type of the array.
+    arrow: DataType,
     values: Values,
     nulls: NullBufferBuilder,
 }
@@ -58,7 +61,22 @@ impl Gather {
             LogicalType::Text | LogicalType::Bytea => Values::Texts(Views::with_capacity(rows)),
             _ => Values::Arrays(vec![]),
         };
-        Ok(Gather { ty, values, nulls: NullBufferBuilder::new(rows) })
+        Ok(Gather { ty, arrow: ty.arrow(), values, nulls: NullBufferBuilder::new(rows) })
+    }
+
+    /// The same, but decimals of at most 18 digits become an array of words of 64 bits, as they are stored.
+    ///
+    /// Errors: as [`Gather::new`].
+    pub fn of_words(ty: LogicalType, rows: usize) -> Result<Gather> {
+        let gather = Gather::new(ty, rows)?;
+        Ok(match (&gather.values, &gather.arrow) {
+            (Values::Decimals(..), DataType::Decimal128(precision, scale)) => Gather {
+                arrow: DataType::Decimal64(*precision, *scale),
+                values: Values::Words64(Vec::with_capacity(rows), None),
+                ..gather
+            },
+            _ => gather,
+        })
     }
 
     /// Appends rows of a vector of the column: those at `positions`, or all.
@@ -111,7 +129,7 @@ impl Gather {
     /// Errors: [`Error::Mismatch`] if the arrays of the vectors cannot be one.
     pub fn finish(mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish();
-        let ty = self.ty.arrow();
+        let ty = self.arrow;
         macro_rules! array {
             ($t:ty, $values:expr) => {
                 Arc::new(PrimitiveArray::<$t>::new($values.into(), nulls).with_data_type(ty))
@@ -124,6 +142,9 @@ impl Gather {
             Values::Words32(values, _) => array!(Int32Type, values),
             Values::Words64(values, _) if self.ty == LogicalType::Int64 => {
                 array!(Int64Type, values)
+            }
+            Values::Words64(values, _) if matches!(ty, DataType::Decimal64(..)) => {
+                array!(Decimal64Type, values)
             }
             Values::Words64(values, _) => array!(TimestampMicrosecondType, values),
             Values::Texts(views) => match self.ty {

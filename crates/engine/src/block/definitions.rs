@@ -97,6 +97,9 @@ impl Block {
             return true;
         }
         let now = self.public.versions().visible().for_session(self.public.session_id());
+        if let (Some(now), Some(then)) = (now.hidden_table(table), found.hidden_table(table)) {
+            return Arc::ptr_eq(now, then);
+        }
         now.tables.is_same(&found.tables) || now.tables.has_as_in(&found.tables, table)
     }
 

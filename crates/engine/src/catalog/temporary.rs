@@ -51,6 +51,24 @@ impl Snapshot {
         self.tables.values().chain(&self.temporaries.shadowed)
     }
 
+    /// The tables that refer to one: those that temporary ones of the session hide, too.
+    pub(crate) fn referring(&self, parent: TableId) -> impl Iterator<Item = &Arc<TableEntry>> {
+        let refers = move |entry: &&Arc<TableEntry>| {
+            entry.def.constraints.foreign_keys.iter().any(|key| key.table == parent.0)
+        };
+        self.tables.referring(parent).chain(self.temporaries.shadowed.iter().filter(refers))
+    }
+
+    /// The table with this id, if a temporary one hides it.
+    pub(crate) fn hidden_table(&self, id: TableId) -> Option<&Arc<TableEntry>> {
+        self.temporaries.shadowed.iter().find(|entry| entry.def.id == id)
+    }
+
+    /// Whether a temporary table hides that with this id.
+    pub(crate) fn is_hidden(&self, id: TableId) -> bool {
+        self.hidden_table(id).is_some()
+    }
+
     fn place(&mut self, entry: Arc<TableEntry>) {
         let displaced = self.tables.insert(entry);
         self.temporaries.shadowed.extend(displaced);

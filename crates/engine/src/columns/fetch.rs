@@ -165,7 +165,7 @@ impl ChunkFetch {
     }
 
     fn room(&self, chunk: &Chunk, rows: usize) -> SqlResult<Vec<Produced>> {
-        self.columns.iter().map(|column| Produced::new(chunk, *column, rows)).collect()
+        self.columns.iter().map(|column| Produced::new(chunk, *column, rows, false)).collect()
     }
 
     /// Ordinals of the produced columns that chunks have.

@@ -44,6 +44,8 @@ pub(super) struct Wanted {
     /// Filters of joins.
     pub(super) joined: Vec<Joined>,
     pub(super) schema: SchemaRef,
+    /// Whether decimals are given as words of 64 bits; the schema has them so.
+    pub(super) as_words: bool,
     pub(super) deleted: Deleted,
     /// Where chunks are downloaded from, if they are.
     pub(super) bucket: Option<Bucket>,
@@ -288,7 +290,8 @@ impl Selected {
     /// XX001 for damage.
     pub(super) async fn next(&mut self, wanted: &Wanted) -> SqlResult<(RecordBatch, bool)> {
         let count = self.count_of_next();
-        let parts = wanted.columns.iter().map(|column| Produced::new(&self.chunk, *column, count));
+        let new = |column: &usize| Produced::new(&self.chunk, *column, count, wanted.as_words);
+        let parts = wanted.columns.iter().map(new);
         let mut parts: Vec<Produced> = parts.collect::<SqlResult<_>>()?;
         let mut rows = 0;
         while rows < BATCH_ROWS && self.done < self.masks.len() {
@@ -345,9 +348,15 @@ impl Produced {
     ///
     /// # Errors
     /// 0A000 for types that are not stored in blocks.
-    pub(super) fn new(chunk: &Chunk, column: usize, rows: usize) -> SqlResult<Produced> {
+    pub(super) fn new(
+        chunk: &Chunk,
+        column: usize,
+        rows: usize,
+        as_words: bool,
+    ) -> SqlResult<Produced> {
+        let gather = if as_words { Gather::of_words } else { Gather::new };
         Ok(match chunk.header.columns().get(column) {
-            Some(column) => Produced::Stored(Gather::new(column.ty(), rows).map_err(block_error)?),
+            Some(column) => Produced::Stored(gather(column.ty(), rows).map_err(block_error)?),
             None => Produced::RowIds(vec![]),
         })
     }

@@ -75,6 +75,7 @@ impl ChunkRows {
             restricted: vec![],
             joined: vec![],
             schema: entry.layout.schema.project(ordinals),
+            as_words: false,
             deleted,
             bucket,
             room: None,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use columnar::Verdict;
 use exec::{Access, LocalFuture, ScanFilter, Source, Step};
-use sql::expr::Expr;
+use sql::expr::{Expr, as_words};
 use sql::plan::Scan;
 use types::{SqlError, SqlResult};
 
@@ -33,6 +34,9 @@ const DOWNLOADED_BYTES: u64 = 8 << 20;
 
 /// Vectors of a morsel at most: the work of some milliseconds.
 const MORSEL_VECTORS_MAX: usize = 32;
+
+/// Digits of decimals that are stored as words.
+const WORD_DIGITS_MAX: u8 = 18;
 
 /// The source of a column table.
 pub(crate) struct ColumnSource {
@@ -89,7 +93,11 @@ impl ColumnSource {
                 .iter()
                 .filter_map(|filter| Joined::new(schema, scan, filter).transpose())
                 .collect::<SqlResult<_>>()?,
-            schema: entry.layout.schema.project(&scan.columns),
+            schema: match scan.as_words {
+                true => words_of(&entry.layout.schema.project(&scan.columns)),
+                false => entry.layout.schema.project(&scan.columns),
+            },
+            as_words: scan.as_words,
             deleted: Deleted::Seen(snapshot.visible(columns.deleted.clone())),
             bucket: columns.bucket(snapshot)?,
             room,
@@ -180,6 +188,18 @@ impl ColumnSource {
         self.begun.put(selected, room);
         part(Work::Begun)
     }
+}
+
+/// The schema with decimals of 64 bits where chunks have them.
+fn words_of(schema: &Schema) -> SchemaRef {
+    let field = |field: &FieldRef| match field.data_type() {
+        DataType::Decimal128(..=WORD_DIGITS_MAX, _) => {
+            let words = as_words(field.data_type());
+            Arc::new(field.as_ref().clone().with_data_type(words.unwrap_or(DataType::Null)))
+        }
+        _ => Arc::clone(field),
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
 impl Delta {

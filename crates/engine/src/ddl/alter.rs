@@ -8,7 +8,7 @@ mod rebuild;
 
 use std::sync::Arc;
 
-use sql::catalog::TableDef;
+use sql::catalog::{TableDef, TableId};
 use sql::parse::{AlterTable, Alteration};
 use storage::{Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
@@ -25,7 +25,7 @@ use super::sequence;
 /// Alters a table.
 ///
 /// Errors: 42P01, 42703, 42701, 42704, 42710 for names; 2BP01 when something else needs what goes;
-/// 23502, 23503, 23505, 23514 for rows that do not fit the new definition.
+/// 42804 for types; 23502, 23503, 23505, 23514 for rows that do not fit the new definition.
 pub(crate) async fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> SqlResult<()> {
     let snapshot = writing.catalog.snapshot();
     let entry = match snapshot.table(&alter.table) {
@@ -40,13 +40,18 @@ pub(crate) async fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> Sq
     altered.finish(writing)?;
     let def = altered.definition();
     check_definition(&def)?;
+    rebuild::check_types(writing, &altered, &def)?;
     let renamed_view = |v: &&Arc<sql::ViewDef>| v.relations.contains(&alter.table);
     let viewed = snapshot.views.values().find(renamed_view);
     if let Some(view) = viewed {
         keeps_views(writing, alter, &def, &view.name)?;
     }
     let rebuilt = match altered.rebuild {
-        true => Some(rebuild::rebuild(writing, &altered, &def).await?),
+        true => {
+            let rebuilt = rebuild::rebuild(writing, &altered, &def).await?;
+            rebuild::check_rows(writing, &altered, &def, &rebuilt).await?;
+            Some(rebuilt)
+        }
         false => {
             rebuild::validate(writing, &altered, &def).await?;
             None
@@ -131,14 +136,20 @@ fn same_trees(entry: &TableEntry, store: &Store, def: TableDef) -> SqlResult<Tab
 }
 
 /// Corrects what other tables say of the table's columns: `remap` has the new place of each.
-fn refer_anew(snapshot: &mut Snapshot, table: u32, remap: &[Option<usize>], dropped: &[String]) {
+fn refer_anew(
+    snapshot: &mut Snapshot,
+    table: u32,
+    remap: &[Option<usize>],
+    dropped: &[(TableId, String)],
+) {
     let referring =
         |t: &&Arc<TableEntry>| t.def.constraints.foreign_keys.iter().any(|k| k.table == table);
     let entries: Vec<_> = snapshot.tables.values().filter(referring).cloned().collect();
     for entry in entries {
         let mut def = (*entry.def).clone();
         let mut constraints = (*def.constraints).clone();
-        constraints.foreign_keys.retain(|k| k.table != table || !dropped.contains(&k.name));
+        let is_dropped = |name: &str| dropped.iter().any(|(of, key)| *of == def.id && key == name);
+        constraints.foreign_keys.retain(|k| k.table != table || !is_dropped(&k.name));
         for key in constraints.foreign_keys.iter_mut().filter(|k| k.table == table) {
             for ordinal in &mut key.referenced {
                 *ordinal = remap[*ordinal].unwrap_or(*ordinal);

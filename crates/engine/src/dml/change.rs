@@ -27,15 +27,15 @@ pub(crate) struct Change {
     pub(crate) entry: Arc<TableEntry>,
     pub(crate) removed: Rows,
     pub(crate) added: Rows,
-    /// Whether the last rows that come are what those that go have become, one by one.
-    pub(crate) aligned: bool,
+    /// So many of the last rows that go have become as many of the last rows that come, one by one.
+    pub(crate) pairs: usize,
 }
 
 impl Change {
     /// A change of `entry`.
     pub(crate) fn new(entry: &Arc<TableEntry>, removed: Rows, added: Rows) -> Change {
-        let aligned = !added.is_empty();
-        Change { entry: entry.clone(), removed, added, aligned }
+        let pairs = removed.len().min(added.len());
+        Change { entry: entry.clone(), removed, added, pairs }
     }
 
     fn is_empty(&self) -> bool {

@@ -18,7 +18,7 @@ use sql::dml::{TargetCatalog, rows_with_keys};
 use types::{SqlError, SqlResult};
 
 use super::change::Change;
-use super::foreign::{KEYS_PER_QUERY, Key, missing_in_doubt, still_referenced};
+use super::foreign::{KEYS_PER_QUERY, Key, Link, missing_in_doubt, still_referenced};
 use super::references::{
     Reference, RepeatedKeys, missing_parent, named_values, types_of, without_parent,
 };
@@ -157,7 +157,10 @@ impl Referring<'_> {
         match (0..stored.len()).find(is_missing) {
             None => Ok(()),
             Some(row) if self.were_removed => {
-                Err(still_referenced(&parent.def, child, key, &found, row))
+                let (parent, child) = (parent.def.clone(), child.def.clone());
+                let link = Link { parent, child, key: (*key).clone() };
+                let values = link.referred(&found.batch)?.swap_remove(row);
+                Err(still_referenced(&link, &values.unwrap_or_default()))
             }
             Some(row) => Err(missing_parent(child, key, parent, &found.batch, row)),
         }

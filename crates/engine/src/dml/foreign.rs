@@ -1,24 +1,23 @@
 //! Foreign keys: rows that refer must find their row, rows referred to must stay or take the others
 //! along. Checked on the state that the whole statement would leave.
 
+mod acting;
 mod link;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
-use sql::catalog::{TableDef, TableId};
+use arrow_array::RecordBatch;
+use sql::catalog::TableId;
 use sql::constraints::{ForeignKey, ReferentialAction};
-use sql::dml::{Defaults, TargetCatalog, assign, rows_with_keys};
-use types::parse::ColumnParser;
+use sql::dml::{TargetCatalog, rows_with_keys};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
-pub(super) use self::link::Key;
-use self::link::Link;
-use super::references::{Reference, missing_parent, referring, shown_key};
-use super::rows::{Rows, batch};
-use super::{Change, checked};
+pub(super) use self::link::{Key, Link};
+use super::Change;
+use super::references::{Reference, missing_parent, referring};
+use super::rows::Rows;
 use crate::catalog::TableEntry;
 use crate::deferred::{Doubt, Doubted};
 use crate::locks::LockMode;
@@ -46,6 +45,19 @@ pub(super) async fn enforce(writing: &Writing<'_>, change: Change) -> SqlResult<
     Ok(state.changes.into_values().collect())
 }
 
+/// What has become of a key.
+enum Gone {
+    Deleted,
+    /// The row has other values now, perhaps nulls.
+    Changed(Vec<Option<String>>),
+}
+
+/// A key that a row has no more: its place among the rows that go, and what has become of it.
+struct Lost {
+    row: u32,
+    what: Gone,
+}
+
 struct State<'a> {
     writing: &'a Writing<'a>,
     changes: BTreeMap<TableId, Change>,
@@ -56,19 +68,18 @@ struct State<'a> {
 impl State<'_> {
     /// Does what the foreign keys that refer to the table ask for, and so on from table to table.
     async fn follow(&mut self, first: TableId) -> SqlResult<()> {
-        // Depth first: what follows from a change is done before the table's next key is looked at.
+        // Breadth first, as PostgreSQL does: all keys of a table are followed before what they have changed.
         let catalog = &self.writing.catalog;
-        let mut open = vec![(first, referring(catalog, first).into_iter())];
-        while let Some((table, keys)) = open.last_mut() {
-            let table = *table;
-            let Some((child, key)) = keys.next() else {
-                open.pop();
-                continue;
-            };
+        let keys = |table| referring(catalog, table).into_iter().map(move |link| (table, link));
+        let mut open: VecDeque<_> = keys(first).collect();
+        while let Some((table, (child, key))) = open.pop_front() {
+            if catalog.snapshot().is_hidden(child.def.id) {
+                return Err(hidden(&child.def.name));
+            }
             let parent = self.changes[&table].entry.def.clone();
             let link = Link { parent, child: child.def.clone(), key };
             if self.follow_link(table, &child, &link).await? {
-                open.push((child.def.id, referring(catalog, child.def.id).into_iter()));
+                open.extend(keys(child.def.id));
             }
         }
         Ok(())
@@ -85,50 +96,54 @@ impl State<'_> {
         if gone.is_empty() {
             return Ok(false);
         }
-        self.lock_gone(table, &link.key).await?;
+        self.lock_gone(table, &link.key, &gone).await?;
+        let changed = self.act_on_added(child, link, &gone).await?;
         let found = self.referring_rows(child, link, &gone).await?;
-        if found.is_empty() {
-            return Ok(false);
-        }
-        let values = link.referred(&found.batch)?;
-        if self.defers(link, &gone, &found, &values)? {
-            return Ok(false);
-        }
-        self.act((child, link), &gone, found, &values).await?;
-        Ok(true)
+        Ok(self.act_on_stored(child, link, &gone, found).await? || changed)
     }
 
-    /// Keys that rows of the table had and no row has afterwards, with what they became where rows
-    /// were changed one by one.
-    fn gone(&mut self, table: TableId, link: &Link) -> HashMap<Key, Option<Key>> {
+    /// Keys that rows of the table had and have no more. As long as another row has it, a key that only refuses
+    /// is not asked.
+    fn gone(&mut self, table: TableId, link: &Link) -> HashMap<Key, Lost> {
         let (change, key) = (&self.changes[&table], &link.key);
         let mut gone = HashMap::new();
+        if change.removed.is_empty() {
+            return gone;
+        }
         let added = texts_of(&change.added, &key.referenced);
         let kept: HashSet<&Key> = added.iter().flatten().collect();
         let removed = texts_of(&change.removed, &key.referenced);
-        let updates = change.aligned;
-        let first = added.len().saturating_sub(removed.len());
+        let (count, deleted) = (removed.len(), removed.len() - change.pairs);
         for (row, old) in removed.into_iter().enumerate() {
-            let Some(old) = old.filter(|old| !kept.contains(old)) else { continue };
-            let name = (link.child.id, key.name.clone(), old.clone());
-            if self.handled.insert(name) {
-                let new = updates.then(|| added[first + row].clone()).flatten();
-                gone.insert(old, new);
+            let Some(old) = old else { continue };
+            let new = (row >= deleted).then(|| added.len() + row - count);
+            let action = if new.is_some() { key.on_update } else { key.on_delete };
+            let stays = new.is_some_and(|new| added[new].as_ref() == Some(&old))
+                || (action == ReferentialAction::Refuse && kept.contains(&old));
+            if stays || !self.handled.insert((link.child.id, key.name.clone(), old.clone())) {
+                continue;
             }
+            let values = |new| values_of(&change.added.batch, &key.referenced, new);
+            let what = new.map_or(Gone::Deleted, |new| Gone::Changed(values(new)));
+            gone.insert(old, Lost { row: row as u32, what });
         }
         gone
     }
 
-    /// Locks keys that rows of the table had and no row has afterwards: nobody refers to them any more
-    /// unless it is committed.
-    async fn lock_gone(&self, table: TableId, key: &ForeignKey) -> SqlResult<()> {
+    /// Locks the keys: nobody refers to them any more unless it is committed.
+    async fn lock_gone(
+        &self,
+        table: TableId,
+        key: &ForeignKey,
+        gone: &HashMap<Key, Lost>,
+    ) -> SqlResult<()> {
         let change = &self.changes[&table];
         let reference = Reference::new(&change.entry, &key.referenced)?;
-        let kept = reference.prefixes(&change.added.batch)?;
-        let kept: HashSet<&Vec<u8>> = kept.iter().flatten().collect();
-        let removed = reference.prefixes(&change.removed.batch)?;
-        let gone = removed.iter().flatten().filter(|prefix| !kept.contains(prefix));
-        self.writing.lock_rows(&change.entry, reference.locks(gone, LockMode::Update)).await
+        let mut rows: Vec<u32> = gone.values().map(|lost| lost.row).collect();
+        rows.sort_unstable();
+        let prefixes = reference.prefixes(&change.removed.take(&rows)?.batch)?;
+        let locks = reference.locks(prefixes.iter().flatten(), LockMode::Update);
+        self.writing.lock_rows(&change.entry, locks).await
     }
 
     /// Rows of the child that refer to one of the keys, as they are after the changes so far.
@@ -136,7 +151,7 @@ impl State<'_> {
         &self,
         child: &Arc<TableEntry>,
         link: &Link,
-        gone: &HashMap<Key, Option<Key>>,
+        gone: &HashMap<Key, Lost>,
     ) -> SqlResult<Rows> {
         let key = &link.key;
         let target = TargetCatalog::new(&self.writing.catalog, &child.def.name)?;
@@ -162,17 +177,10 @@ impl State<'_> {
         found.take(&stays)
     }
 
-    /// Whether nothing happens to the rows that refer to keys which have gone, until the transaction
+    /// Whether nothing happens to these rows of the child, which refer to keys that have gone, until the transaction
     /// commits.
-    fn defers(
-        &self,
-        Link { child, key, .. }: &Link,
-        gone: &HashMap<Key, Option<Key>>,
-        found: &Rows,
-        values: &[Option<Key>],
-    ) -> SqlResult<bool> {
-        let is_refused = Self::action(key, gone, values) == ReferentialAction::Refuse;
-        if !is_refused || !self.writing.defers(&key.name, key.deferral) {
+    fn defers(&self, Link { child, key, .. }: &Link, found: &Rows) -> SqlResult<bool> {
+        if !self.writing.defers(&key.name, key.deferral) {
             return Ok(false);
         }
         let values = texts_of(found, &key.columns);
@@ -183,115 +191,6 @@ impl State<'_> {
             values,
         }));
         Ok(true)
-    }
-
-    /// What the foreign key asks for with rows that refer to these.
-    fn action(
-        key: &ForeignKey,
-        gone: &HashMap<Key, Option<Key>>,
-        values: &[Option<Key>],
-    ) -> ReferentialAction {
-        let is_changed = |value: &Key| gone.get(value).is_some_and(Option::is_some);
-        match values.iter().flatten().any(is_changed) {
-            true => key.on_update,
-            false => key.on_delete,
-        }
-    }
-
-    async fn act(
-        &mut self,
-        (child, link): (&Arc<TableEntry>, &Link),
-        gone: &HashMap<Key, Option<Key>>,
-        found: Rows,
-        values: &[Option<Key>],
-    ) -> SqlResult<()> {
-        let Link { parent, key, .. } = link;
-        let new_of = |row: usize| values[row].as_ref().and_then(|v| gone.get(v)?.as_ref());
-        let new: Vec<Option<&Key>> = (0..found.len()).map(new_of).collect();
-        let updated = new.iter().any(Option::is_some);
-        let action = Self::action(key, gone, values);
-        let added = match action {
-            ReferentialAction::Refuse | ReferentialAction::Restrict => {
-                return Err(still_referenced(parent, child, key, &found, 0));
-            }
-            ReferentialAction::Cascade if !updated => Rows::none(child),
-            ReferentialAction::Cascade => self.with_new_keys(child, link, &found, &new).await?,
-            ReferentialAction::SetNull | ReferentialAction::SetDefault => {
-                self.with_fillings(child, key, &found, action).await?
-            }
-        };
-        let next = match self.changes.remove(&child.def.id) {
-            None => Change::new(child, found, added),
-            Some(mut change) => {
-                change.aligned &= found.len() == added.len();
-                change.removed = change.removed.and(&found)?;
-                change.added = change.added.and(&added)?;
-                change
-            }
-        };
-        self.changes.insert(child.def.id, next);
-        Ok(())
-    }
-
-    async fn with_new_keys(
-        &self,
-        child: &TableEntry,
-        link: &Link,
-        found: &Rows,
-        new: &[Option<&Key>],
-    ) -> SqlResult<Rows> {
-        let mut columns = found.batch.columns().to_vec();
-        for (position, &ordinal) in link.key.columns.iter().enumerate() {
-            let assigned = link.assigned(position, new.iter().copied())?;
-            let mut parser = ColumnParser::new(&child.def.schema.columns[ordinal]);
-            for row in 0..found.len() {
-                let old = || format_value(found.batch.column(ordinal), row);
-                parser.push(format_value(&assigned, row).or_else(old).as_deref())?;
-            }
-            columns[ordinal] = parser.finish();
-        }
-        self.replaced(child, found, columns).await
-    }
-
-    async fn with_fillings(
-        &self,
-        child: &TableEntry,
-        key: &ForeignKey,
-        found: &Rows,
-        action: ReferentialAction,
-    ) -> SqlResult<Rows> {
-        let mut columns = found.batch.columns().to_vec();
-        let mut defaults = Defaults::new(&child.def, &self.writing.catalog)?;
-        for &ordinal in &key.columns {
-            let column = &child.def.schema.columns[ordinal];
-            if action == ReferentialAction::SetNull {
-                let nulls = new_null_array(&column.ty.arrow(), found.len());
-                columns[ordinal] = assign(&nulls, column)?;
-                continue;
-            }
-            let mut parser = ColumnParser::new(column);
-            for _ in 0..found.len() {
-                parser.push(defaults.next(ordinal)?.as_deref())?;
-            }
-            columns[ordinal] = parser.finish();
-        }
-        self.replaced(child, found, columns).await
-    }
-
-    async fn replaced(
-        &self,
-        child: &TableEntry,
-        found: &Rows,
-        columns: Vec<ArrayRef>,
-    ) -> SqlResult<Rows> {
-        let rows = batch(&child.def.schema.arrow(), columns, found.len())?;
-        let rows = checked(&child.def, &self.writing.catalog, rows)?;
-        let ids = match &child.columns {
-            // The ids of a part are those of its rows alone.
-            Some(_) => child.take_row_ids(rows.num_rows()).await?,
-            None => found.ids.clone(),
-        };
-        Ok(Rows { batch: rows, ids })
     }
 
     /// Refuses rows that are added and refer to no row of the state afterwards.
@@ -339,30 +238,29 @@ impl State<'_> {
     }
 }
 
-/// 23503 for a row of `child` that refers to a row of `parent` which has gone.
-pub(super) fn still_referenced(
-    parent: &TableDef,
-    child: &TableEntry,
-    key: &ForeignKey,
-    rows: &Rows,
-    row: usize,
-) -> SqlError {
+/// 0A000: what refers is found by its name.
+fn hidden(table: &str) -> SqlError {
+    SqlError::unsupported("changing rows to which a table may refer that a temporary one hides")
+        .with_detail(format!("a temporary table is named \"{table}\", too"))
+        .with_hint("drop the temporary table, or change the rows in another session")
+}
+
+/// 23503 for a row that refers to one which has gone.
+pub(super) fn still_referenced(Link { parent, child, key }: &Link, values: &[String]) -> SqlError {
     let message = format!(
         "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-        parent.name, key.name, child.def.name
+        parent.name, key.name, child.name
     );
-    let values = shown_key(child, &key.columns, &rows.batch, row);
-    let names: Vec<&str> =
-        key.referenced.iter().map(|&i| parent.schema.columns[i].name.as_str()).collect();
-    let values = values.split_once(")=").map_or("", |(_, v)| v);
+    let names = key.referenced.iter().map(|&i| parent.schema.columns[i].name.as_str());
     let detail = format!(
-        "Key ({})={values} is still referenced from table \"{}\".",
-        names.join(", "),
-        child.def.name
+        "Key ({})=({}) is still referenced from table \"{}\".",
+        names.collect::<Vec<_>>().join(", "),
+        values.join(", "),
+        child.name
     );
     SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
         .with_detail(detail)
-        .of_table(&child.def.name)
+        .of_table(&child.name)
         .of_constraint(&key.name)
 }
 
@@ -373,6 +271,11 @@ fn texts_of(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
 
 pub(super) fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Option<Key> {
     ordinals.iter().map(|&i| link::key_text(rows.column(i), row)).collect()
+}
+
+/// The values of columns in a row as texts.
+fn values_of(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Vec<Option<String>> {
+    ordinals.iter().map(|&i| format_value(rows.column(i), row)).collect()
 }
 
 /// What a row with a foreign key that finds no row leaves to be looked at again.

@@ -32,7 +32,7 @@ pub(crate) fn referring(
     catalog: &SystemCatalog,
     table: TableId,
 ) -> Vec<(Arc<TableEntry>, ForeignKey)> {
-    let tables = catalog.snapshot().tables.referring(table);
+    let tables = catalog.snapshot().referring(table);
     let keys = |t: &Arc<TableEntry>| {
         let own = t.def.constraints.foreign_keys.iter().filter(|k| k.table == table.0).cloned();
         own.map(|key| (t.clone(), key)).collect::<Vec<_>>()

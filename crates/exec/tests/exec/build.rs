@@ -84,6 +84,7 @@ pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
         filter,
         output,
         first: None,
+        as_words: false,
     };
     node(Operator::Scan(scan), types)
 }
@@ -102,7 +103,7 @@ pub fn filter(input: Node, predicate: &str) -> Node {
 pub fn project(input: Node, exprs: &[&str]) -> Node {
     let exprs: Vec<Expr> = exprs.iter().map(|e| expr(e, &input)).collect();
     let types = exprs.iter().map(|e| e.data_type().clone()).collect();
-    node(Operator::Project { input: Box::new(input), exprs }, types)
+    node(Operator::Project { input: Box::new(input), exprs, as_words: false }, types)
 }
 
 pub fn aggregate(input: Node, group_by: &[&str], aggregates: &[&str]) -> Node {

@@ -44,7 +44,7 @@ pub fn evaluate(node: &Node, memory: &Memory) -> RecordBatch {
             titled(&node.schema, kept.columns().to_vec(), kept.num_rows())
         }
         Operator::Filter { input, predicate } => keep(&child(input), predicate),
-        Operator::Project { input, exprs } => {
+        Operator::Project { input, exprs, .. } => {
             let rows = child(input);
             let columns = exprs.iter().map(|e| e.evaluate(&rows).unwrap()).collect();
             titled(&node.schema, columns, rows.num_rows())

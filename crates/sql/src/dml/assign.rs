@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_empty_array, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, Field, SortOptions};
@@ -42,7 +42,12 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
     if !is_assignable(from, &to) {
         return Err(mismatch(from, column));
     }
-    let rounded = from.is_numeric() && to.is_integer();
+    // Widened, a float is what it was, which the fewest digits that tell it from others are not.
+    let is_widened = match (from, &to) {
+        (DataType::List(from), DataType::List(to)) => is_wider(from.data_type(), to.data_type()),
+        (from, to) => is_wider(from, to),
+    };
+    let rounded = is_widened || (from.is_numeric() && to.is_integer());
     let values = if rounded { convert(values, &to)? } else { Arc::clone(values) };
     let values = match (values.data_type(), &to) {
         (DataType::Timestamp(..), DataType::Date32) => convert(&values, &to)?,
@@ -121,6 +126,10 @@ pub(crate) fn mismatch(from: &DataType, column: &Column) -> SqlError {
         .with_hint("you will need to rewrite or cast the expression")
 }
 
+fn is_wider(from: &DataType, to: &DataType) -> bool {
+    (from, to) == (&DataType::Float32, &DataType::Float64)
+}
+
 /// The values cast as an expression does, which rounds.
 fn convert(values: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
     let field = Field::new("value", values.data_type().clone(), true);
@@ -169,6 +178,9 @@ pub(super) fn cast_to(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr>
 
 /// The values as those of another type, rounded where they have to be; null where they are out of its range.
 fn converted(values: &ArrayRef, ty: LogicalType) -> SqlResult<ArrayRef> {
+    if values.is_empty() {
+        return Ok(new_empty_array(&ty.arrow()));
+    }
     if !values.data_type().is_temporal() {
         let options = CastOptions { safe: true, ..CastOptions::default() };
         return cast_with_options(values, &ty.arrow(), &options).map_err(from_arrow);

@@ -17,6 +17,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use ir::{Program, Refused, Value};
 
+use super::words;
 use lower::Lowering;
 
 mod lower;
@@ -65,7 +66,7 @@ impl Typed {
     pub(super) fn run(&self, batch: &RecordBatch) -> std::result::Result<Value, Refused> {
         let found = |(column, ty): (&Arc<dyn PhysicalExpr>, &DataType)| {
             let at = column_at(column)?;
-            batch.columns().get(at).filter(|found| found.data_type() == ty)
+            batch.columns().get(at).filter(|found| words::is_of(found.data_type(), ty))
         };
         let columns: Option<Vec<&ArrayRef>> =
             self.columns.iter().zip(self.types.iter()).map(found).collect();
@@ -110,7 +111,10 @@ impl PhysicalExpr for Typed {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         match self.run(batch).and_then(|value| value.into_array(&self.ty)) {
             Ok(array) => Ok(ColumnarValue::Array(array)),
-            Err(Refused) => self.library.evaluate(batch),
+            Err(Refused) => {
+                let batch = words::widened_for(&self.library, batch)?;
+                self.library.evaluate(&batch)
+            }
         }
     }
 

@@ -18,12 +18,11 @@ pub(crate) fn set_outputs_apart(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_mut() else { return };
     let Some(order_by) = &mut query.order_by else { return };
     let OrderByKind::Expressions(keys) = &mut order_by.kind else { return };
-    let mut qualified = vec![];
-    keys.iter().for_each(|key| qualified_names(&key.expr, &mut qualified));
+    let qualified = qualified_names(keys);
     for (position, item) in select.projection.iter_mut().enumerate() {
         let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
         let name = identifier(alias);
-        if !qualified.contains(&name) || is_column(expr, &name) {
+        if !is_other(&qualified, expr, &name) {
             continue;
         }
         *alias = Ident::with_quote('"', format!("{name}{APART}"));
@@ -81,16 +80,12 @@ fn clashes(query: &Query) -> bool {
     let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|by| &by.kind) else {
         return false;
     };
-    let mut qualified = vec![];
-    keys.iter().for_each(|key| qualified_names(&key.expr, &mut qualified));
+    let qualified = qualified_names(keys);
     let is_plain = |item: &SelectItem| {
         matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
     };
     let is_other = |item: &SelectItem| match item {
-        SelectItem::ExprWithAlias { expr, alias } => {
-            let name = identifier(alias);
-            qualified.contains(&name) && !is_column(expr, &name)
-        }
+        SelectItem::ExprWithAlias { expr, alias } => is_other(&qualified, expr, &identifier(alias)),
         _ => false,
     };
     query.locks.is_empty()
@@ -99,23 +94,31 @@ fn clashes(query: &Query) -> bool {
         && select.projection.iter().any(is_other)
 }
 
-/// The last parts of names with several.
-fn qualified_names(expr: &Expr, found: &mut Vec<String>) {
-    // The visit itself never stops.
-    let _ = visit_expressions(expr, |e| {
-        if let Expr::CompoundIdentifier(parts) = e {
-            found.extend(parts.last().map(identifier));
-        }
-        ControlFlow::<()>::Continue(())
-    });
+/// The names of several parts in the keys.
+fn qualified_names(keys: &[OrderByExpr]) -> Vec<Vec<String>> {
+    let mut found = vec![];
+    for key in keys {
+        // The visit itself never stops.
+        let _ = visit_expressions(&key.expr, |e| {
+            if let Expr::CompoundIdentifier(parts) = e {
+                found.push(parts.iter().map(identifier).collect());
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    found
 }
 
-/// Whether an output is the very column: then the name means one thing.
-fn is_column(expr: &Expr, name: &str) -> bool {
-    match expr {
-        Expr::CompoundIdentifier(parts) => parts.last().map(identifier).as_deref() == Some(name),
-        Expr::Identifier(ident) => identifier(ident) == name,
-        _ => false,
+/// Whether one of the qualified names ends like an output's and is another column, or may be.
+fn is_other(qualified: &[Vec<String>], output: &Expr, name: &str) -> bool {
+    let mut same = qualified.iter().filter(|parts| parts.last().is_some_and(|last| last == name));
+    match output {
+        Expr::CompoundIdentifier(own) => {
+            let own: Vec<String> = own.iter().map(identifier).collect();
+            same.any(|parts| *parts != own)
+        }
+        Expr::Identifier(ident) => identifier(ident) != name && same.next().is_some(),
+        _ => same.next().is_some(),
     }
 }
 

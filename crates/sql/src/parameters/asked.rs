@@ -1,9 +1,12 @@
 //! The query that is bound while types of parameters are found: whole numbers that columns are made of are integers,
-//! and queries of `WITH` that nothing names are named.
+//! queries of `WITH` that nothing names are named, and `VALUES` are queries where that is needed.
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, VisitMut,
+    VisitorMut,
+};
 
 use crate::parse::{identifier, parsed_query, say_integers};
 use crate::quote::quote_ident;
@@ -23,6 +26,59 @@ impl VisitorMut for Columns {
         say_integers(&mut query.body);
         ControlFlow::Continue(())
     }
+}
+
+/// The query with `SELECT .. UNION ALL SELECT ..` in the place of `VALUES` of several rows; `None` without these. The
+/// library takes no `VALUES` in which something is noted of a row's type, of a `numeric` say, and not of another's.
+pub(super) fn values_as_selects(query: &Query) -> Option<Query> {
+    let mut selects = query.clone();
+    let mut rows = RowsAsSelects { found: false };
+    // The visit itself never stops.
+    let _ = selects.visit(&mut rows);
+    rows.found.then_some(selects)
+}
+
+/// More of them are no matter of types.
+const ROWS_MAX: usize = 32;
+
+struct RowsAsSelects {
+    found: bool,
+}
+
+impl VisitorMut for RowsAsSelects {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let SetExpr::Values(values) = query.body.as_mut()
+            && (2..=ROWS_MAX).contains(&values.rows.len())
+        {
+            let selects: Option<Vec<SetExpr>> =
+                values.rows.iter().map(|row| selected(row)).collect();
+            let all = |left, right| SetExpr::SetOperation {
+                left: Box::new(left),
+                op: SetOperator::Union,
+                set_quantifier: SetQuantifier::All,
+                right: Box::new(right),
+            };
+            if let Some(mut body) = selects.and_then(|selects| selects.into_iter().reduce(all)) {
+                say_integers(&mut body);
+                *query.body = body;
+                self.found = true;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A query of one row, with the names that the columns of `VALUES` have.
+fn selected(row: &[Expr]) -> Option<SetExpr> {
+    let SetExpr::Select(mut select) = *parsed_query("select 1").ok()?.body else { return None };
+    let output = |(at, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
+        expr: expr.clone(),
+        alias: Ident::new(format!("column{}", at + 1)),
+    };
+    select.projection = row.iter().enumerate().map(output).collect();
+    Some(SetExpr::Select(select))
 }
 
 /// The query with each of its `WITH`, and of those inside, in a condition of the select behind it; `None` where

@@ -17,8 +17,8 @@ pub(super) fn ask_where_counted(expr: &mut Expr) {
     else {
         return;
     };
-    // It is asked twice then, which a function may notice.
-    if calls_functions(filter) {
+    // It is asked twice then.
+    if notices_calls(filter) {
         return;
     }
     for arg in &mut list.args {
@@ -39,9 +39,29 @@ pub(super) fn ask_where_counted(expr: &mut Expr) {
     }
 }
 
-fn calls_functions(expr: &Expr) -> bool {
+/// Functions that have effects, or another value each time.
+const NOTICING: [&str; 8] = [
+    "clock_timestamp",
+    "gen_random_uuid",
+    "lastval",
+    "nextval",
+    "random",
+    "set_config",
+    "setval",
+    "timeofday",
+];
+
+/// Whether it makes a difference how often it is computed. The system's own functions lock, sleep and the like.
+fn notices_calls(expr: &Expr) -> bool {
     let found = visit_expressions(expr, |expr| match expr {
-        Expr::Function(_) => ControlFlow::Break(()),
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|part| part.as_ident());
+            let name = name.map(|ident| ident.value.to_lowercase()).unwrap_or_default();
+            match NOTICING.contains(&name.as_str()) || name.starts_with("pg_") {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
         _ => ControlFlow::Continue(()),
     });
     found.is_break()

@@ -4,8 +4,8 @@
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExceptSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
-    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
-    TableWithJoins, WildcardAdditionalOptions,
+    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 use types::{SqlError, SqlResult};
 
@@ -21,6 +21,9 @@ use names::replace;
 pub(super) fn merge_columns(query: &mut Query, relations: &Relations<'_>) -> SqlResult<()> {
     in_body(&mut query.body, relations)?;
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
+    if select.from.iter().any(|table| has_join(table, merges)) {
+        order_by_outputs(&mut query.order_by, &select.projection);
+    }
     let Some(merged) = merged_in(select, relations)? else { return Ok(()) };
     let named: Vec<String> = select.projection.iter().filter_map(output_name).collect();
     if let Some(order) = &mut query.order_by
@@ -34,6 +37,37 @@ pub(super) fn merge_columns(query: &mut Query, relations: &Relations<'_>) -> Sql
         }
     }
     Ok(())
+}
+
+/// `select t.x .. join t using (x) order by x` goes by the output, which the library takes for the merged column.
+fn order_by_outputs(order: &mut Option<OrderBy>, outputs: &[SelectItem]) {
+    let Some(OrderByKind::Expressions(keys)) = order.as_mut().map(|order| &mut order.kind) else {
+        return;
+    };
+    for key in keys {
+        let Expr::Identifier(name) = &key.expr else { continue };
+        let Some(at) = outputs.iter().position(|item| is_named(item, &identifier(name))) else {
+            continue;
+        };
+        if !outputs[..at].iter().any(is_wild) {
+            key.expr = Expr::Value(Value::Number((at + 1).to_string(), false).into());
+        }
+    }
+}
+
+/// Whether an output has a name that is not that of a merged column by itself.
+fn is_named(item: &SelectItem, name: &str) -> bool {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => identifier(alias) == name,
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+            parts.last().is_some_and(|last| identifier(last) == name)
+        }
+        _ => false,
+    }
+}
+
+fn is_wild(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
 fn in_body(body: &mut SetExpr, relations: &Relations<'_>) -> SqlResult<()> {
@@ -95,6 +129,11 @@ fn has_join(table: &TableWithJoins, is: fn(&Join) -> bool) -> bool {
         _ => false,
     };
     has(&table.relation) || table.joins.iter().any(|join| is(join) || has(&join.relation))
+}
+
+/// Whether a join merges columns, whatever rows it keeps.
+fn merges(join: &Join) -> bool {
+    is_merging(join) || keeps_right_side(join)
 }
 
 /// Whether a join merges columns, whose values are those of its left side.

@@ -399,11 +399,18 @@ pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
     ("string_to_table", "string_to_array"),
 ];
 
-/// Says of named outputs that are integers in PostgreSQL that they are: to the library's binder whole numbers are
+/// Says of named outputs, and of an only one, that are integers in PostgreSQL that they are: to the library's binder whole numbers are
 /// bigint, and what stands beside a column of them would be too.
 pub(crate) fn say_integers(body: &mut SetExpr) {
     match body {
         SetExpr::Select(select) => {
+            if let [only] = select.projection.as_mut_slice()
+                && let SelectItem::UnnamedExpr(expr) = only
+                && is_integer(expr)
+            {
+                let alias = Ident::with_quote('"', "?column?");
+                *only = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
             for item in &mut select.projection {
                 if let SelectItem::ExprWithAlias { expr, .. } = item {
                     say_integer(expr);

@@ -7,9 +7,10 @@ use datafusion_expr::{Aggregate, LogicalPlan};
 use types::SqlResult;
 
 use super::{Built, Physical, built_as, projected};
+use crate::catalog::TableStorage;
 use crate::estimate::{ColumnProfile, KeyProfile, Profile};
-use crate::expr::{AggregateExpr, Expr};
-use crate::plan::Operator;
+use crate::expr::{AggregateExpr, Expr, as_words};
+use crate::plan::{Node, Operator};
 
 impl Physical<'_> {
     pub(super) fn aggregate(&self, aggregate: &Aggregate) -> SqlResult<Built> {
@@ -34,7 +35,12 @@ impl Physical<'_> {
         let names = aggregate.schema.fields().iter();
         let fields: Vec<Field> =
             names.zip(types).map(|(f, ty)| Field::new(f.name(), ty, true)).collect();
-        let operator = Operator::Aggregate { input: Box::new(input.node), group_by, aggregates };
+        let mut node = input.node;
+        // Keys are compared as they are.
+        if group_by.iter().all(|key| as_words(key.data_type()).is_none()) {
+            give_words(&mut node);
+        }
+        let operator = Operator::Aggregate { input: Box::new(node), group_by, aggregates };
         let schema = Arc::clone(&aggregate.schema);
         Ok(built_as(operator, Arc::new(Schema::new(fields)), schema, profile, cost))
     }
@@ -49,6 +55,20 @@ impl Physical<'_> {
         let operator =
             Operator::Aggregate { input: Box::new(input.node), group_by, aggregates: vec![] };
         Ok(built_as(operator, types, input.schema, profile, cost))
+    }
+}
+
+/// Has decimals come as words of 64 bits from a scan of a column table, where they are stored so: between it and what
+/// reads the rows of `node` are expressions alone.
+fn give_words(node: &mut Node) {
+    match &mut node.operator {
+        Operator::Scan(scan) => scan.as_words = scan.table.storage == TableStorage::Column,
+        Operator::Filter { input, .. } => give_words(input),
+        Operator::Project { input, as_words, .. } => {
+            *as_words = true;
+            give_words(input);
+        }
+        _ => {}
     }
 }
 

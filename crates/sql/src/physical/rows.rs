@@ -108,6 +108,6 @@ pub(super) fn cast_to(node: Node, types: &arrow_schema::SchemaRef) -> Node {
     let column = |i: usize| super::column_of(&node, i).cast(types.field(i).data_type());
     let exprs: Vec<Expr> = (0..types.fields().len()).map(column).collect();
     let (rows, cost) = (node.rows, node.cost);
-    let operator = Operator::Project { input: Box::new(node), exprs };
+    let operator = Operator::Project { input: Box::new(node), exprs, as_words: false };
     Node { id: 0, operator, schema: Arc::clone(types), rows, cost }
 }

@@ -116,6 +116,7 @@ impl Physical<'_> {
             filter,
             output,
             first: path.first,
+            as_words: false,
         });
         let names = Arc::clone(&scan.projected_schema);
         let built = built_as(operator, schema, names, profile, path.cost);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::Draft;
-use sql::catalog::{IndexId, TableDef, TableStorage};
+use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
 use sql::constraints::{ColumnDefault, Deferral, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
 use types::{SqlError, SqlResult, SqlState};
@@ -36,7 +36,7 @@ pub(super) struct Altered {
     /// Whether rows are laid out anew.
     pub(super) rebuild: bool,
     /// Foreign keys of other tables that go.
-    pub(super) dropped_references: Vec<String>,
+    pub(super) dropped_references: Vec<(TableId, String)>,
     /// Foreign keys of this table that rows have not been checked against.
     pub(super) new_keys: Vec<String>,
     pub(super) next_id: u32,
@@ -118,6 +118,9 @@ impl Altered {
                 };
                 self.draft.schema.columns[ordinal].ty = *ty;
                 self.rebuild = true;
+                let keys = self.draft.constraints.foreign_keys.iter();
+                let own = keys.filter(|key| key.columns.contains(&ordinal));
+                self.new_keys.extend(own.map(|key| key.name.clone()));
                 Ok(())
             }
         }
@@ -191,8 +194,14 @@ impl Altered {
         let old = self.remap.iter().position(|new| *new == Some(gone));
         for (child, key) in referring(&writing.catalog, self.draft.id) {
             if old.is_some_and(|old| key.referenced.contains(&old)) {
-                self.drop_reference(&child.def.name, &key, cascade)?;
+                self.drop_reference(&child.def, &key, cascade)?;
             }
+        }
+        let own = self.draft.constraints.foreign_keys.iter();
+        if own.clone().any(|k| k.table == self.draft.id.0 && k.referenced.contains(&gone)) {
+            let message =
+                format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
         }
         self.rebuild = true;
         let shift = |i: usize| if i > gone { i - 1 } else { i };
@@ -237,17 +246,22 @@ impl Altered {
     }
 
     /// A foreign key, of another table or this one, that needs what goes.
-    fn drop_reference(&mut self, child: &str, key: &ForeignKey, cascade: bool) -> SqlResult<()> {
+    fn drop_reference(
+        &mut self,
+        child: &TableDef,
+        key: &ForeignKey,
+        cascade: bool,
+    ) -> SqlResult<()> {
         if cascade {
-            self.dropped_references.push(key.name.clone());
-            if child == self.entry.def.name {
+            self.dropped_references.push((child.id, key.name.clone()));
+            if child.id == self.entry.def.id {
                 self.draft.constraints.foreign_keys.retain(|own| own.name != key.name);
             }
             return Ok(());
         }
         let message =
             format!("cannot alter table {} because other objects depend on it", self.draft.name);
-        let detail = format!("constraint {} on table {child} depends on it", key.name);
+        let detail = format!("constraint {} on table {} depends on it", key.name, child.name);
         Err(SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
             .with_detail(detail)
             .with_hint("Use DROP ... CASCADE to drop the dependent objects too."))
@@ -352,7 +366,7 @@ impl Altered {
                 let same = foreign.referenced.len() == key.len()
                     && foreign.referenced.iter().all(|c| key.contains(c));
                 if same {
-                    self.drop_reference(&child.def.name, &foreign, cascade)?;
+                    self.drop_reference(&child.def, &foreign, cascade)?;
                 }
             }
             self.rebuild = true;

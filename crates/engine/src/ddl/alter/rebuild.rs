@@ -1,18 +1,20 @@
-//! The rows of a table under a new definition: written anew, or only looked at.
+//! The rows of a table under a new definition: written anew, or only looked at; and foreign keys of columns whose
+//! type changes: whether they still can refer, and whether rows still do.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use sql::catalog::{TableDef, TableId};
-use sql::dml::{Defaults, assign, converted};
+use sql::constraints::ForeignKey;
+use sql::dml::{Defaults, assign, check_can_refer, converted};
 use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::draft::{Altered, Origin};
 use crate::catalog::TableEntry;
-use crate::dml::{batch_of, check_all, checked, validate_rows};
+use crate::dml::{batch_of, check_all, checked, referring, validate_rows};
 use crate::isolation;
-use crate::load::{Loader, Rebuilt, Target};
+use crate::load::{Loader, Rebuilt, Target, drop_trees};
 use crate::reader::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -100,17 +102,14 @@ async fn check_keys(
     altered: &Altered,
     entry: &Arc<TableEntry>,
     rows: &RecordBatch,
-    keys: &[sql::constraints::ForeignKey],
+    keys: &[ForeignKey],
 ) -> SqlResult<()> {
     for key in keys.iter().filter(|k| altered.new_keys.contains(&k.name)) {
+        // The rows that it refers to are there when all have been written.
         if key.table == entry.def.id.0 && altered.rebuild {
-            return Err(SqlError::unsupported(
-                "adding a foreign key of a table to itself together with this change",
-            ));
+            continue;
         }
-        let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
-        let parent =
-            parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
+        let parent = parent(writing, key)?;
         check_all(entry, key, parent, rows).await?;
     }
     Ok(())
@@ -144,4 +143,115 @@ pub(super) async fn validate(
         check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys).await?;
     }
     Ok(())
+}
+
+/// Refuses types that cannot refer to each other.
+///
+/// # Errors
+/// 42804
+pub(super) fn check_types(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+) -> SqlResult<()> {
+    let compare = |child: &TableDef, key: &ForeignKey, parent: &TableDef| {
+        let columns = key.columns.iter().zip(&key.referenced);
+        let (own, other) = (&child.schema.columns, &parent.schema.columns);
+        columns
+            .into_iter()
+            .try_for_each(|(&ours, &theirs)| check_can_refer(&key.name, &own[ours], &other[theirs]))
+    };
+    for key in def.constraints.foreign_keys.iter().filter(|key| is_retyped(altered, &key.columns)) {
+        match key.table == def.id.0 {
+            true => compare(def, key, def)?,
+            false => compare(def, key, &parent(writing, key)?.def)?,
+        }
+    }
+    for (child, key) in refers_to_retyped(writing, altered, def) {
+        compare(child.as_deref().map_or(def, |child| &child.def), &key, def)?;
+    }
+    Ok(())
+}
+
+/// Refuses rows that refer to none: rows of the table itself by new keys, and rows of any table by keys whose
+/// columns have other types now. The table is that of new trees, which go with the error.
+///
+/// # Errors
+/// 23503
+pub(super) async fn check_rows(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+    rebuilt: &Rebuilt,
+) -> SqlResult<()> {
+    let checked = rows_refer(writing, altered, def, rebuilt).await;
+    if checked.is_err() {
+        // The error that led here is the one to report.
+        drop_trees(writing.db.store(), &rebuilt.made).await.ok();
+    }
+    checked
+}
+
+async fn rows_refer(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+    rebuilt: &Rebuilt,
+) -> SqlResult<()> {
+    let own = def.constraints.foreign_keys.iter();
+    let own = own.filter(|k| k.table == def.id.0 && altered.new_keys.contains(&k.name));
+    let own = own.map(|key| (None, key.clone()));
+    let keys: Vec<_> = own.chain(refers_to_retyped(writing, altered, def)).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let new = Arc::new(rebuilt.entry(writing.db.store(), def.clone())?);
+    for (child, key) in keys {
+        if let Some(child) = &child {
+            isolation::check_table(&writing.snapshot().read_view, child)?;
+        }
+        let child = child.as_ref().unwrap_or(&new);
+        let ordinals: Vec<usize> = (0..child.def.schema.columns.len()).collect();
+        let mut table = TableRows::new(writing.snapshot(), child, &ordinals)?;
+        while let Some(rows) = unless_cancelled(&writing.cancel, table.next()).await?? {
+            check_all(child, &key, &new, &rows).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Foreign keys that refer to columns with other types now, with the columns' new places, each with its table;
+/// `None` for this one.
+fn refers_to_retyped(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+) -> Vec<(Option<Arc<TableEntry>>, ForeignKey)> {
+    let own = def.constraints.foreign_keys.iter().filter(|key| key.table == def.id.0).cloned();
+    let own = own.map(|key| (None, key));
+    let others = referring(&writing.catalog, def.id).into_iter();
+    let others = others.filter(|(child, key)| {
+        let is_dropped = |(of, name): &(TableId, String)| *of == child.def.id && *name == key.name;
+        child.def.id != def.id && !altered.dropped_references.iter().any(is_dropped)
+    });
+    let others = others.map(|(child, mut key)| {
+        for ordinal in &mut key.referenced {
+            *ordinal = altered.remap[*ordinal].unwrap_or(*ordinal);
+        }
+        (Some(child), key)
+    });
+    own.chain(others).filter(|(_, key)| is_retyped(altered, &key.referenced)).collect()
+}
+
+/// Whether one of the columns has another type.
+fn is_retyped(altered: &Altered, ordinals: &[usize]) -> bool {
+    let is_computed =
+        |&ordinal: &usize| matches!(altered.origins.get(ordinal), Some(Origin::Expression(_)));
+    ordinals.iter().any(is_computed)
+}
+
+/// The table that a key refers to.
+fn parent<'a>(writing: &'a Writing<'_>, key: &ForeignKey) -> SqlResult<&'a Arc<TableEntry>> {
+    let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
+    parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))
 }

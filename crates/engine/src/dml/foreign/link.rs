@@ -15,16 +15,16 @@ use types::{Column, LogicalType, SqlResult};
 pub(crate) type Key = Vec<String>;
 
 /// A foreign key with the definitions of both of its tables.
-pub(super) struct Link {
-    pub(super) parent: Arc<TableDef>,
-    pub(super) child: Arc<TableDef>,
-    pub(super) key: ForeignKey,
+pub(crate) struct Link {
+    pub(crate) parent: Arc<TableDef>,
+    pub(crate) child: Arc<TableDef>,
+    pub(crate) key: ForeignKey,
 }
 
 impl Link {
     /// For each row of the child the key that it refers to; `None` where a column is null, and where no row
     /// of the parent can have what it is equal to.
-    pub(super) fn referred(&self, rows: &RecordBatch) -> SqlResult<Vec<Option<Key>>> {
+    pub(crate) fn referred(&self, rows: &RecordBatch) -> SqlResult<Vec<Option<Key>>> {
         let ours =
             |(own, other): (&usize, &usize)| equal(rows.column(*own), self.referenced(*other));
         let columns = self.key.columns.iter().zip(&self.key.referenced).map(ours);
@@ -45,14 +45,14 @@ impl Link {
         Ok((types, keys.collect()))
     }
 
-    /// What a column of the child becomes where rows get new keys: `None` for those that keep theirs.
+    /// Values of a referenced column, as texts, as the column of the child that refers to it has them.
     pub(super) fn assigned<'a>(
         &self,
         position: usize,
-        keys: impl Iterator<Item = Option<&'a Key>>,
+        values: impl Iterator<Item = Option<&'a str>>,
     ) -> SqlResult<ArrayRef> {
         let (own, other) = (self.own(position), self.referenced(self.key.referenced[position]));
-        let values = parsed(other, keys.map(|key| key.map(|key| &*key[position])))?;
+        let values = parsed(other, values)?;
         assign(&values, &Column { nullable: true, ..own.clone() })
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 use arrow_select::filter::filter;
 use datafusion_physical_expr::PhysicalExpr;
@@ -15,7 +15,7 @@ use types::SqlState;
 use types::text::format_value;
 
 use super::super::from_text::bind;
-use super::super::{compile_physical, typed::Typed};
+use super::super::{Expr, as_words, compile_physical, typed::Typed};
 use super::replace;
 use crate::error::from_library;
 
@@ -105,6 +105,41 @@ fn check_alone(
     }
 }
 
+/// That decimals in 64 bits make no difference, and that the value may be of 64 bits.
+fn check_words(
+    text: &str,
+    batch: &RecordBatch,
+    expected: &Result<ArrayRef, String>,
+) -> Result<(), String> {
+    let words = in_words(batch);
+    let (bound, schema) = bind(text, &batch.schema()).map_err(|error| error.to_string())?;
+    let expr = Expr::compile(&bound, &schema).map_err(|error| error.to_string())?;
+    for value in [expr.evaluate(&words), expr.evaluate_as_words(&words)] {
+        match (value, expected) {
+            (Err(_), Err(_)) => {}
+            (value, expected) => {
+                let value = value.map(|value| super::super::widened(&value));
+                let value = value.map_err(|error| error.to_string());
+                difference(&value, expected).map_err(|why| format!("of words: {why}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The batch with those decimals in 64 bits that fit.
+fn in_words(batch: &RecordBatch) -> RecordBatch {
+    let column = |column: &ArrayRef| {
+        let words = as_words(column.data_type()).zip(ir::Value::load(column).ok());
+        let words = words.and_then(|(ty, value)| value.into_array(&ty).ok());
+        words.unwrap_or_else(|| Arc::clone(column))
+    };
+    let columns: Vec<ArrayRef> = batch.columns().iter().map(column).collect();
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let schema = super::super::schema_of(&batch.schema(), &columns);
+    RecordBatch::try_new_with_options(schema, columns, &rows).unwrap()
+}
+
 /// How many expressions were what.
 #[derive(Default, Debug)]
 struct Counts {
@@ -131,6 +166,7 @@ fn check(seed: u64, counts: &mut Counts) -> Result<(), String> {
     let chosen = (0..batch.num_rows()).map(|_| Some(random.chance(0.5))).collect();
     let some = of_chosen(&library, &batch, &chosen);
     let compared = difference(&value(&typed, &batch), &expected)
+        .and_then(|()| check_words(&text, &batch, &expected))
         .and_then(|()| difference(&of_chosen(&typed, &batch, &chosen), &some))
         .and_then(|()| check_alone(&library, &batch, &mut random, &text));
     compared.map_err(|why| format!("DOVETAIL_FIRST_SEED={seed}: {text}\n    {why}"))
