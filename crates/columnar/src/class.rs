@@ -5,7 +5,7 @@ use types::LogicalType;
 use crate::error::{Error, Result};
 
 /// Decimals of at most this precision fit a word of 64 bits.
-const NARROW_DIGITS_MAX: u8 = 18;
+pub const NARROW_DIGITS_MAX: u8 = 18;
 
 /// How the values of a type are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

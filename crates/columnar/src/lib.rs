@@ -24,6 +24,7 @@ mod words;
 mod zone;
 
 pub use chunk::{Chunk, ChunkBuilder, ChunkEncoder, ColumnEncoder, encode};
+pub use class::NARROW_DIGITS_MAX;
 pub use error::{Damage, Error, Part, Result};
 pub use header::{
     BODY_BYTES_MAX, ChunkHeader, ColumnHeader, Encoding, SECTOR_BYTES, SEGMENT_BYTES_MAX, Segment,

@@ -16,7 +16,7 @@ use super::Vector;
 use super::arrays::NO_TEXT;
 use super::read::Wanted;
 use super::views::{Views, is_text};
-use crate::class::stored_type;
+use crate::class::{NARROW_DIGITS_MAX, stored_type};
 use crate::error::{Error, Result};
 use crate::header::VECTOR_ROWS;
 use crate::words::Word;
@@ -55,7 +55,7 @@ impl Gather {
             LogicalType::Int64 | LogicalType::Timestamp | LogicalType::TimestampTz => {
                 Values::Words64(Vec::with_capacity(rows), None)
             }
-            LogicalType::Decimal { precision, .. } if precision <= 18 => {
+            LogicalType::Decimal { precision, .. } if precision <= NARROW_DIGITS_MAX => {
                 Values::Decimals(Vec::with_capacity(rows), None)
             }
             LogicalType::Text | LogicalType::Bytea => Values::Texts(Views::with_capacity(rows)),

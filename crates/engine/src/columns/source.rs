@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use columnar::Verdict;
+use columnar::{NARROW_DIGITS_MAX, Verdict};
 use exec::{Access, LocalFuture, ScanFilter, Source, Step};
 use sql::expr::{Expr, as_words};
 use sql::plan::Scan;
@@ -34,9 +34,6 @@ const DOWNLOADED_BYTES: u64 = 8 << 20;
 
 /// Vectors of a morsel at most: the work of some milliseconds.
 const MORSEL_VECTORS_MAX: usize = 32;
-
-/// Digits of decimals that are stored as words.
-const WORD_DIGITS_MAX: u8 = 18;
 
 /// The source of a column table.
 pub(crate) struct ColumnSource {
@@ -193,7 +190,7 @@ impl ColumnSource {
 /// The schema with decimals of 64 bits where chunks have them.
 fn words_of(schema: &Schema) -> SchemaRef {
     let field = |field: &FieldRef| match field.data_type() {
-        DataType::Decimal128(..=WORD_DIGITS_MAX, _) => {
+        DataType::Decimal128(..=NARROW_DIGITS_MAX, _) => {
             let words = as_words(field.data_type());
             Arc::new(field.as_ref().clone().with_data_type(words.unwrap_or(DataType::Null)))
         }

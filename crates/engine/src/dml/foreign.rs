@@ -73,9 +73,6 @@ impl State<'_> {
         let keys = |table| referring(catalog, table).into_iter().map(move |link| (table, link));
         let mut open: VecDeque<_> = keys(first).collect();
         while let Some((table, (child, key))) = open.pop_front() {
-            if catalog.snapshot().is_hidden(child.def.id) {
-                return Err(hidden(&child.def.name));
-            }
             let parent = self.changes[&table].entry.def.clone();
             let link = Link { parent, child: child.def.clone(), key };
             if self.follow_link(table, &child, &link).await? {
@@ -95,6 +92,9 @@ impl State<'_> {
         let gone = self.gone(table, link);
         if gone.is_empty() {
             return Ok(false);
+        }
+        if self.writing.catalog.snapshot().is_hidden(child.def.id) {
+            return Err(hidden(&child.def.name));
         }
         self.lock_gone(table, &link.key, &gone).await?;
         let changed = self.act_on_added(child, link, &gone).await?;
@@ -240,9 +240,9 @@ impl State<'_> {
 
 /// 0A000: what refers is found by its name.
 fn hidden(table: &str) -> SqlError {
-    SqlError::unsupported("changing rows to which a table may refer that a temporary one hides")
+    SqlError::unsupported("changing keys to which a table may refer that a temporary one hides")
         .with_detail(format!("a temporary table is named \"{table}\", too"))
-        .with_hint("drop the temporary table, or change the rows in another session")
+        .with_hint("drop the temporary table, or change the keys in another session")
 }
 
 /// 23503 for a row that refers to one which has gone.

@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, VisitMut,
-    VisitorMut,
+    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visit,
+    VisitMut, Visitor, VisitorMut,
 };
 
 use crate::parse::{identifier, parsed_query, say_integers};
@@ -14,7 +14,7 @@ use crate::quote::quote_ident;
 /// Says of outputs that are integers in PostgreSQL that they are.
 pub(super) fn say_types(query: &mut Query) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Columns);
+    let _ = VisitMut::visit(query, &mut Columns);
 }
 
 struct Columns;
@@ -31,26 +31,45 @@ impl VisitorMut for Columns {
 /// The query with `SELECT .. UNION ALL SELECT ..` in the place of `VALUES` of several rows; `None` without these. The
 /// library takes no `VALUES` in which something is noted of a row's type, of a `numeric` say, and not of another's.
 pub(super) fn values_as_selects(query: &Query) -> Option<Query> {
+    // Most queries have none, and need no copy.
+    if Visit::visit(query, &mut HasRows).is_continue() {
+        return None;
+    }
     let mut selects = query.clone();
-    let mut rows = RowsAsSelects { found: false };
     // The visit itself never stops.
-    let _ = selects.visit(&mut rows);
-    rows.found.then_some(selects)
+    let _ = VisitMut::visit(&mut selects, &mut RowsAsSelects);
+    Some(selects)
 }
 
 /// More of them are no matter of types.
 const ROWS_MAX: usize = 32;
 
-struct RowsAsSelects {
-    found: bool,
+fn has_several(body: &SetExpr) -> bool {
+    matches!(body, SetExpr::Values(values) if (2..=ROWS_MAX).contains(&values.rows.len()))
 }
+
+/// Stops at `VALUES` of several rows.
+struct HasRows;
+
+impl Visitor for HasRows {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        match has_several(&query.body) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+struct RowsAsSelects;
 
 impl VisitorMut for RowsAsSelects {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        if let SetExpr::Values(values) = query.body.as_mut()
-            && (2..=ROWS_MAX).contains(&values.rows.len())
+        if has_several(&query.body)
+            && let SetExpr::Values(values) = query.body.as_mut()
         {
             let selects: Option<Vec<SetExpr>> =
                 values.rows.iter().map(|row| selected(row)).collect();
@@ -63,7 +82,6 @@ impl VisitorMut for RowsAsSelects {
             if let Some(mut body) = selects.and_then(|selects| selects.into_iter().reduce(all)) {
                 say_integers(&mut body);
                 *query.body = body;
-                self.found = true;
             }
         }
         ControlFlow::Continue(())
@@ -86,7 +104,7 @@ fn selected(row: &[Expr]) -> Option<SetExpr> {
 pub(super) fn all_named(query: &Query) -> Option<Query> {
     let mut named = query.clone();
     let mut naming = Naming { has_named: false };
-    let is_whole = named.visit(&mut naming).is_continue();
+    let is_whole = VisitMut::visit(&mut named, &mut naming).is_continue();
     (is_whole && naming.has_named).then_some(named)
 }
 

@@ -399,8 +399,8 @@ pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
     ("string_to_table", "string_to_array"),
 ];
 
-/// Says of named outputs, and of an only one, that are integers in PostgreSQL that they are: to the library's binder whole numbers are
-/// bigint, and what stands beside a column of them would be too.
+/// Says of named outputs, and of an only one, that are integers in PostgreSQL that they are: to the library's binder
+/// whole numbers are bigint, and what stands beside a column of them would be too.
 pub(crate) fn say_integers(body: &mut SetExpr) {
     match body {
         SetExpr::Select(select) => {
