@@ -12,11 +12,12 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::groups::{Grouping, Groups, Partial};
+use crate::locals::Locals;
 use crate::partition::{PARTITION_COUNT, Partitioner};
+use crate::preempt::go_on;
 use crate::scope::Scope;
-use crate::sink::{Locals, Sink};
+use crate::sink::Sink;
 use crate::source::LocalFuture;
-use crate::stage::go_on;
 use crate::workspace::{Turns, Workspace};
 
 pub(crate) use spilled::SpilledGroups;

@@ -8,8 +8,9 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::footprint::batch_bytes;
+use crate::locals::Locals;
 use crate::memory::Reservation;
-use crate::sink::{Locals, Sink, cannot_spill};
+use crate::sink::{Sink, cannot_spill};
 use crate::source::LocalFuture;
 
 /// Gathers all rows, in no order.

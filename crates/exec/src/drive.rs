@@ -24,13 +24,14 @@ use crate::notify::locked;
 use crate::owing::owes_rows;
 use crate::recursive;
 use crate::run::Run;
-use crate::scope::Scope;
+use crate::scope::{Scope, halted};
 use crate::sideways::{self, Course, Sieve};
-use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::{LocalFuture, Source};
-use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage};
+use crate::stage::{Driver, Op, Order, Piece, Tail, run_stage};
 use crate::streaming::{Filter, Pass, Project, Refuse, ScanRows, Skip};
+use crate::target::Target;
+use crate::timing::busy;
 use crate::unnest::Unnest;
 use crate::window;
 
@@ -106,28 +107,6 @@ impl Input {
 struct Rows {
     batches: Vec<RecordBatch>,
     memory: Option<Arc<Reservation>>,
-}
-
-/// The streaming nodes from `node` down, lowest first, and the node that yields their rows.
-pub(crate) fn spine(node: &Node) -> (Vec<&Node>, &Node) {
-    let mut spine = Vec::new();
-    let mut at = node;
-    loop {
-        let next = match &at.operator {
-            Operator::Filter { input, .. }
-            | Operator::Project { input, .. }
-            | Operator::Unnest { input, .. } => input,
-            Operator::Limit { input, fetch: None, .. } => input,
-            Operator::LookupJoin(join) => &join.outer,
-            Operator::HashJoin(join) => &join.probe,
-            Operator::NestedLoopJoin(join) => &join.left,
-            _ => break,
-        };
-        spine.push(at);
-        at = next;
-    }
-    spine.reverse();
-    (spine, at)
 }
 
 /// Whether the pipeline only passes on rows that a statement lists. Nothing asks for their order,

@@ -7,9 +7,12 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::lookup::LookupOp;
+use crate::map::Map;
+use crate::preempt::breathe;
 use crate::shared::spawn_lookup;
 use crate::source::Access;
-use crate::stage::{Map, Op, Stage, breathe, busy, timed};
+use crate::stage::{Op, Stage};
+use crate::timing::{busy, timed};
 
 /// The batches that one task has in hand.
 pub(crate) struct Flow {

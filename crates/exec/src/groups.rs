@@ -12,8 +12,8 @@ use crate::batch;
 use crate::codes::Codes;
 use crate::group_table::{GroupTable, MISSING};
 use crate::keys::{KeyBatch, KeyCoder, Keys};
+use crate::preempt::{breathe, go_on};
 use crate::scope::Scope;
-use crate::stage::{breathe, go_on};
 
 /// Groups merged between two looks at the clock: well under a millisecond.
 const MERGE_ROWS: usize = 8192;

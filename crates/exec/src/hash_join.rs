@@ -17,9 +17,9 @@ use crate::groups::evaluate_all;
 use crate::join_filter::JoinFilter;
 use crate::join_table::{Extent, JoinTable, SharedBits};
 use crate::keys::{KeyBatch, KeyCoder};
+use crate::map::{Applied, Map};
 use crate::memory::Reservation;
 use crate::pairs::{PairShape, Pairs};
-use crate::stage::{Applied, Map};
 
 pub(crate) use build::{BuildSink, Built};
 pub(crate) use spilled::SpilledJoin;

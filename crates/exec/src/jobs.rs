@@ -6,12 +6,12 @@ use types::SqlResult;
 
 use crate::notify::locked;
 use crate::partition::Queue;
+use crate::preempt::breathe;
 use crate::run::Run;
-use crate::scope::Scope;
-use crate::sink::halted;
+use crate::scope::{Scope, halted};
 use crate::source::LocalFuture;
-use crate::stage::{breathe, busy};
 use crate::task::TaskGroup;
+use crate::timing::busy;
 use crate::workspace::Workspace;
 
 /// Some work. It gives other tasks their turn where it is long.

@@ -13,7 +13,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
 use crate::keys::{hash_int, int_array};
-use crate::stage::breathe;
+use crate::preempt::breathe;
 
 /// Rows that are tested before a filter may be given up: some dozens of vectors.
 const TRIAL_ROWS: u64 = 32 << 10;

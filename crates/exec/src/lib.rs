@@ -11,6 +11,7 @@ mod codes;
 mod collect;
 mod cte;
 mod drive;
+mod execute;
 mod first;
 mod flow;
 mod footprint;
@@ -22,7 +23,9 @@ mod jobs;
 mod join_filter;
 mod join_table;
 mod keys;
+mod locals;
 mod lookup;
+mod map;
 mod memory;
 mod nested;
 mod notify;
@@ -30,7 +33,9 @@ mod owing;
 mod pairs;
 mod partition;
 mod policy;
+mod preempt;
 mod progress;
+mod put_away;
 mod query;
 mod recursive;
 mod run;
@@ -42,14 +47,18 @@ mod sink;
 mod sort;
 mod source;
 mod spill;
+mod spine;
 mod stage;
 mod statics;
 mod streaming;
+mod target;
 mod task;
+mod timing;
 mod unnest;
 mod window;
 mod workspace;
 
+pub use execute::execute;
 pub use footprint::batch_bytes;
 pub use join_filter::JoinFilter;
 pub use memory::{Governor, Grant, Reservation};
@@ -57,7 +66,6 @@ pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
 };
 pub use query::{LOOKUP_BATCH_ROWS, Mode, Output, PARTS_PER_WORKER, Query, RESULT_BATCH_ROWS};
-pub use run::execute;
 pub use source::{
     Access, Depth, LocalFuture, Lookup, Matches, Part, ScanFilter, Skips, Source, Step, Tables,
 };

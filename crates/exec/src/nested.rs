@@ -15,9 +15,9 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::join_table::SharedBits;
+use crate::map::{Applied, Map};
 use crate::memory::Reservation;
 use crate::pairs::{PairShape, Pairs};
-use crate::stage::{Applied, Map};
 
 /// Pairs tested before the rest of the left rows waits, in result batches.
 const PAIR_BATCHES: usize = 2;

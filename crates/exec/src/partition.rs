@@ -8,8 +8,8 @@ use arrow_array::{RecordBatch, UInt32Array};
 use types::SqlResult;
 
 use crate::batch;
+use crate::locals::Locals;
 use crate::notify::locked;
-use crate::sink::Locals;
 use crate::spill::Block;
 use crate::workspace::Workspace;
 

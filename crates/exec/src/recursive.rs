@@ -13,10 +13,10 @@ use crate::collect::Collect;
 use crate::drive::fill;
 use crate::memory::Reservation;
 use crate::notify::locked;
+use crate::preempt::go_on;
 use crate::run::Run;
 use crate::scope::Scope;
-use crate::sink::Target;
-use crate::stage::go_on;
+use crate::target::Target;
 
 /// All rows of all rounds.
 pub(crate) async fn rounds(

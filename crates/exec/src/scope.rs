@@ -77,6 +77,11 @@ impl Scope {
     }
 }
 
+/// The result of work that was stopped from outside; never shown to a user.
+pub(crate) fn halted() -> SqlError {
+    SqlError::internal("the query was stopped")
+}
+
 /// Whether an error is one of a value that a row asked for: that of a subquery with two rows.
 fn is_of_value(error: &SqlError) -> bool {
     error.state == SqlState::CARDINALITY_VIOLATION

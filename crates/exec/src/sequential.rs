@@ -5,8 +5,9 @@ use std::sync::Arc;
 use types::SqlResult;
 
 use crate::flow::Flow;
+use crate::preempt::breathe;
 use crate::source::Part;
-use crate::stage::{Piece, Stage, breathe};
+use crate::stage::{Piece, Stage};
 
 /// Works on `pieces` in order.
 pub(crate) async fn sequential(stage: Arc<Stage>, pieces: Vec<Piece>) -> SqlResult<()> {

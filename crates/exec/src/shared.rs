@@ -15,7 +15,8 @@ use types::SqlResult;
 
 use crate::flow::Flow;
 use crate::notify::{Notify, locked};
-use crate::stage::{Op, Piece, Stage, breathe};
+use crate::preempt::breathe;
+use crate::stage::{Op, Piece, Stage};
 
 /// A worker with fewer tasks of the stage than this is about to run dry: look-ups not yet started
 /// are sent to it. A few, since each of them waits for the device most of its life.

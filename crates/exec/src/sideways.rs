@@ -13,6 +13,7 @@ use sql::plan::{HashJoin, HashJoinKind, Node, Operator, Unnested};
 
 use crate::join_filter::JoinFilter;
 use crate::source::ScanFilter;
+use crate::spine::spine;
 
 /// A column of a node's rows and what its values must be.
 #[derive(Clone)]
@@ -137,7 +138,7 @@ fn drops_lonely_probe_rows(join: &HashJoin) -> bool {
 
 /// Whether a column of a node's rows comes from a scan that may drop some of them.
 fn reaches_scan(node: &Node, column: usize) -> bool {
-    let (spine, leaf) = crate::drive::spine(node);
+    let (spine, leaf) = spine(node);
     let origins = descend(&spine, column);
     let of_build = |(at, column): &(usize, usize)| match &spine[*at].operator {
         Operator::HashJoin(join) => reaches_scan(&join.build, *column),

@@ -14,12 +14,13 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::footprint::batch_bytes;
+use crate::locals::Locals;
 use crate::notify::locked;
+use crate::preempt::{breathe, go_on};
 use crate::scope::Scope;
-use crate::sink::{Locals, Sink};
+use crate::sink::Sink;
 use crate::source::LocalFuture;
 use crate::spill::Block;
-use crate::stage::{breathe, go_on};
 use crate::workspace::{Turns, Workspace};
 
 use merge::Merge;

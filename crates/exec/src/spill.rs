@@ -20,9 +20,9 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::footprint::batch_bytes;
 use crate::in_flight::InFlight;
 use crate::notify::locked;
+use crate::preempt::breathe;
 use crate::progress::NodeFigures;
 use crate::source::Depth;
-use crate::stage::breathe;
 
 /// Blocks start at multiples of this, so that writes do not share pages of the file.
 const ALIGN_BYTES: u64 = 4096;

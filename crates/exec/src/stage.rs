@@ -1,41 +1,24 @@
 //! A stage: one run of a pipeline over one source.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::Poll;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
 use types::SqlResult;
 
 use crate::hash_join::SpilledJoin;
 use crate::lookup::LookupOp;
+use crate::map::Map;
 use crate::policy::Driving;
 use crate::run::Run;
-use crate::scope::Scope;
+use crate::scope::{Scope, halted};
 use crate::sequential::sequential;
 use crate::shared::{Shared, share};
-use crate::sink::{Target, halted};
 use crate::source::{Access, Depth, Part, Source};
 use crate::statics::partition;
+use crate::target::Target;
 use crate::task::TaskGroup;
-
-/// What a streaming operator made of a batch.
-pub(crate) struct Applied {
-    /// Rows for the next operator, in order.
-    pub(crate) out: Vec<RecordBatch>,
-    /// Rows not looked at yet, to be given again when `out` has been passed on.
-    pub(crate) rest: Option<RecordBatch>,
-}
-
-/// A streaming operator that computes without waiting.
-pub(crate) trait Map: Send + Sync {
-    /// The plan node.
-    fn node(&self) -> usize;
-    /// Works on a batch, or a first part of it.
-    fn apply(&self, batch: RecordBatch) -> SqlResult<Applied>;
-}
+use crate::timing::busy;
 
 /// A streaming operator.
 #[derive(Clone)]
@@ -182,36 +165,4 @@ impl Stage {
             self.run.query.progress.node(driver.node).tasks.fetch_add(1, Relaxed);
         }
     }
-}
-
-/// Gives other tasks their turn when the time slice is used up.
-pub(crate) async fn breathe() {
-    if runtime::need_preempt() {
-        runtime::yield_now().await;
-    }
-}
-
-/// Gives other tasks their turn; an error when the work is not wanted any more.
-pub(crate) async fn go_on(scope: &Scope) -> SqlResult<()> {
-    breathe().await;
-    if scope.is_stopped() { Err(halted()) } else { Ok(()) }
-}
-
-/// Counts the time in which `work` computes, not that in which it waits.
-pub(crate) async fn busy<T>(busy_ns: &AtomicU64, work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
-    poll_fn(|cx| -> Poll<T> { timed(busy_ns, || work.as_mut().poll(cx)) }).await
-}
-
-/// Counts the time that `work` takes.
-pub(crate) fn timed<T>(busy_ns: &AtomicU64, work: impl FnOnce() -> T) -> T {
-    let start = runtime::time::now();
-    let result = work();
-    busy_ns.fetch_add(elapsed_ns(start), Relaxed);
-    result
-}
-
-/// Nanoseconds since `start`.
-pub(crate) fn elapsed_ns(start: runtime::time::Instant) -> u64 {
-    (runtime::time::now() - start).as_nanos() as u64
 }

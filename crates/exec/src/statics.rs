@@ -11,7 +11,8 @@ use crate::batch;
 use crate::progress::PartitionTime;
 use crate::sequential::sequential;
 use crate::source::Part;
-use crate::stage::{Piece, Stage, elapsed_ns};
+use crate::stage::{Piece, Stage};
+use crate::timing::elapsed_ns;
 
 /// Parts per partition aimed at, so that runs of whole parts differ little in size.
 const PARTS_PER_PARTITION: usize = 4;

@@ -11,10 +11,10 @@ use types::{SqlError, SqlResult};
 
 use crate::batch;
 use crate::groups::evaluate_all;
+use crate::map::{Applied, Map};
 use crate::notify::locked;
 use crate::progress::Progress;
 use crate::source::ScanFilter;
-use crate::stage::{Applied, Map};
 
 impl Applied {
     /// One batch that was worked on completely.

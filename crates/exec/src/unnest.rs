@@ -14,7 +14,7 @@ use sql::plan::{UnnestColumn, Unnested};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
-use crate::stage::{Applied, Map};
+use crate::map::{Applied, Map};
 
 /// Rows as often as their longest array has elements; shorter arrays end in nulls.
 pub(crate) struct Unnest {

@@ -14,12 +14,14 @@ use types::{SqlError, SqlResult};
 
 use crate::batch;
 use crate::drive::fill;
+use crate::preempt::go_on;
 use crate::run::Run;
 use crate::scope::Scope;
-use crate::sink::{Sink, Target, push};
+use crate::sink::{Sink, push};
 use crate::sort::SortSink;
 use crate::source::{Access, Source};
-use crate::stage::{busy, go_on};
+use crate::target::Target;
+use crate::timing::busy;
 use crate::workspace::Workspace;
 
 use partitions::Partitions;

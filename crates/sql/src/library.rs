@@ -22,6 +22,7 @@ mod functions;
 mod mode;
 mod moments;
 mod number_case;
+mod ranks;
 mod sets_mark;
 mod single_row;
 mod syntax;
@@ -84,7 +85,7 @@ impl Library {
             register(registry.register_udaf(Arc::new(function)));
         }
         for function in datafusion_functions_window::all_default_window_functions() {
-            register(registry.register_udwf(function));
+            register(registry.register_udwf(ranks::signed(function)));
         }
         Library { registry, aliases, planners: planners(), options: options(), parser: parser() }
     }

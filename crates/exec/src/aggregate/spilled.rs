@@ -9,9 +9,9 @@ use types::{SqlError, SqlResult};
 use crate::batch;
 use crate::groups::{Grouping, Groups, Partial};
 use crate::partition::{Blocks, LEVEL_MAX, Partitioner, Queue};
+use crate::preempt::breathe;
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::{Block, Reads};
-use crate::stage::breathe;
 use crate::workspace::{LEAST_BYTES, Workspace};
 
 /// The groups of an aggregation that spilled.

@@ -15,12 +15,13 @@ use crate::jobs::{Job, Parallelism, Results};
 use crate::join_filter::JoinFilter;
 use crate::join_table::{JoinTable, TABLE_BYTES};
 use crate::keys::KeyBatch;
+use crate::locals::Locals;
 use crate::partition::{PARTITION_COUNT, Partitioner};
+use crate::preempt::go_on;
 use crate::run::Run;
 use crate::scope::Scope;
-use crate::sink::{Locals, Sink};
+use crate::sink::Sink;
 use crate::source::LocalFuture;
-use crate::stage::go_on;
 use crate::workspace::{Turns, Workspace};
 
 /// A table of fewer rows is made before another worker would have begun with it.

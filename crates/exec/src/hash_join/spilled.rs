@@ -11,11 +11,12 @@ use types::{SqlError, SqlResult};
 use super::build::{Keyed, table_bytes, table_of};
 use super::{Facts, JoinRules, Probe};
 use crate::jobs::Parallelism;
+use crate::map::Map;
 use crate::notify::locked;
 use crate::partition::{Blocks, LEVEL_MAX, Partitioner, Queue};
+use crate::preempt::breathe;
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::Block;
-use crate::stage::{Map, breathe};
 use crate::workspace::{LEAST_BYTES, Workspace};
 
 /// A join that waits for its probe side.

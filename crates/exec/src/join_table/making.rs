@@ -10,7 +10,7 @@ use super::{Buckets, JoinTable, Part, TAG_BITS, bucket_of, part_of, tag};
 use crate::batch;
 use crate::jobs::{Job, Parallelism, Results, job};
 use crate::keys::{KeyBatch, KeyCoder, Keys, WideKey};
-use crate::stage::breathe;
+use crate::preempt::breathe;
 
 /// Rows of a part, about: with its directory it is half a megabyte, which a core's second cache holds.
 const PART_ROWS: usize = 16_384;

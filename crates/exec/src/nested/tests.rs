@@ -11,8 +11,8 @@ use sql::expr::Expr;
 use sql::plan::{HashJoinKind, NestedLoopJoin, Node, Operator};
 
 use super::{NestedLoop, PAIR_BATCHES};
+use crate::map::Map;
 use crate::memory::Grant;
-use crate::stage::Map;
 
 const BATCH_ROWS: usize = 16;
 

@@ -11,7 +11,7 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::footprint::column_bytes;
-use crate::stage::breathe;
+use crate::preempt::breathe;
 
 /// Rows whose values are computed between two looks at the clock: of frames, each of which may be read
 /// at length, and the first ones of others, whose values may be long.

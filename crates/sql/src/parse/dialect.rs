@@ -46,6 +46,34 @@ macro_rules! as_base {
     };
 }
 
+/// The words that name a column only behind `AS` (Appendix C of PostgreSQL's manual: "requires AS").
+const NAMES_BEHIND_AS: &[Keyword] = &[
+    Keyword::ARRAY,
+    Keyword::AS,
+    Keyword::CHAR,
+    Keyword::CHARACTER,
+    Keyword::CREATE,
+    Keyword::DAY,
+    Keyword::FILTER,
+    Keyword::FOR,
+    Keyword::GRANT,
+    Keyword::HOUR,
+    Keyword::MINUTE,
+    Keyword::MONTH,
+    Keyword::NOTNULL,
+    Keyword::ON,
+    Keyword::OVER,
+    Keyword::OVERLAPS,
+    Keyword::PRECISION,
+    Keyword::SECOND,
+    Keyword::TO,
+    Keyword::VARYING,
+    Keyword::WINDOW,
+    Keyword::WITHIN,
+    Keyword::WITHOUT,
+    Keyword::YEAR,
+];
+
 impl Dialect for Postgres {
     /// Where the parser asks for a dialect by its type, this one is PostgreSQL's.
     fn dialect(&self) -> TypeId {
@@ -54,6 +82,11 @@ impl Dialect for Postgres {
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
         false
+    }
+
+    /// `SELECT 1 WINDOW w AS ()` has a window, not a column of that name.
+    fn is_column_alias(&self, word: &Keyword, parser: &mut Parser<'_>) -> bool {
+        self.base.is_column_alias(word, parser) && !NAMES_BEHIND_AS.contains(word)
     }
 
     /// Called before each operand: ends a parser that has gone back too often, and reads the queries

@@ -161,16 +161,9 @@ fn check_kinds(name: &str, first: &LogicalPlan, step: &LogicalPlan) -> Result<()
     Ok(())
 }
 
-/// Whether whole numbers may have a wider type here than PostgreSQL has for them: those of subqueries and of
-/// `ntile`.
+/// Whether whole numbers may have a wider type here than PostgreSQL has for them: those of subqueries.
 fn has_guessed_types(step: &LogicalPlan) -> Result<bool> {
-    let is_guessed = |expr: &Expr| {
-        Ok(match expr {
-            Expr::ScalarSubquery(_) => true,
-            Expr::WindowFunction(window) => window.fun.name() == "ntile",
-            _ => false,
-        })
-    };
+    let is_guessed = |expr: &Expr| Ok(matches!(expr, Expr::ScalarSubquery(_)));
     step.exists(|node| {
         let mut guessed = false;
         for expr in node.expressions() {
