@@ -28,6 +28,7 @@ use crate::scope::{Scope, halted};
 use crate::sideways::{self, Course, Sieve};
 use crate::sort::SortSink;
 use crate::source::{LocalFuture, Source};
+use crate::spine::spine;
 use crate::stage::{Driver, Op, Order, Piece, Tail, run_stage};
 use crate::streaming::{Filter, Pass, Project, Refuse, ScanRows, Skip};
 use crate::target::Target;

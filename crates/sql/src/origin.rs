@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion_common::metadata::FieldMetadata;
 use datafusion_common::{NullEquality, Result};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr::{Case, ScalarFunction};
 use datafusion_expr::logical_plan::{Distinct, Join};
 use datafusion_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, ScalarUDF};
 use types::described::{Declared, Origin, Place};
@@ -171,6 +171,7 @@ impl Finder<'_> {
                 Origin { place: None, ..self.of_column(&subquery.subquery, 0) }
             }
             Expr::Cast(cast) => Origin { place: None, declared: cast_type(&cast.field) },
+            Expr::Case(case) => Origin { place: None, declared: self.of_results(case, input) },
             Expr::ScalarFunction(call) => match (call.func.name(), call.args.as_slice()) {
                 ("array_or_empty", [array]) => Origin { place: None, ..self.of_expr(array, input) },
                 ("regclassout", _) => Origin { place: None, declared: REGCLASS },
@@ -178,6 +179,16 @@ impl Finder<'_> {
             },
             _ => Origin::default(),
         }
+    }
+
+    /// What the results of a `CASE` are to clients, where they are `text` here: `json`, say. Nulls have
+    /// the type of the others.
+    fn of_results(&self, case: &Case, input: &LogicalPlan) -> Option<Declared> {
+        let results = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+        let results = results.filter(|result| !is_null(result));
+        let mut types = results.map(|result| self.of_expr(result, input).declared);
+        let first = types.next().flatten()?;
+        (matches!(first, Declared::Text(_)) && types.all(|ty| ty == Some(first))).then_some(first)
     }
 
     /// An array of names is one to clients too.
@@ -198,6 +209,10 @@ impl Finder<'_> {
             _ => Origin::default(),
         }
     }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 /// Whether the library made this join of `INTERSECT` or `EXCEPT`: no other takes nulls for equal.
