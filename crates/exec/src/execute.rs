@@ -45,7 +45,7 @@ pub async fn execute(
     // Nothing is left after success; after a panic of this coordinator something may be.
     run.stop(&run.root);
     run.alive.wait().await;
-    match run.error() {
+    match run.take_error() {
         Some(error) => Err(error),
         None => result,
     }

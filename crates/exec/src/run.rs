@@ -84,8 +84,8 @@ impl Run {
         self.stop(&self.root);
     }
 
-    /// The first error of any task, which ends the query; once.
-    pub(crate) fn error(&self) -> Option<SqlError> {
+    /// Takes the first error of any task, which ends the query.
+    pub(crate) fn take_error(&self) -> Option<SqlError> {
         locked(&self.error).take()
     }
 

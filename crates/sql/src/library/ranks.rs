@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef, SortOptions};
-use datafusion_common::Result;
+use datafusion_common::{Result, internal_err};
 use datafusion_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::{PartitionEvaluator, ReversedUDWF, Signature, WindowUDF, WindowUDFImpl};
 
@@ -35,11 +35,13 @@ impl WindowUDFImpl for Rank {
         self.counting.signature()
     }
 
+    /// Never asked for: windows are evaluated by `expr::window`, in this type. The library's own
+    /// evaluation would give values without a sign.
     fn partition_evaluator(
         &self,
-        arguments: PartitionEvaluatorArgs,
+        _arguments: PartitionEvaluatorArgs,
     ) -> Result<Box<dyn PartitionEvaluator>> {
-        self.counting.partition_evaluator_factory(arguments)
+        internal_err!("{} is evaluated by the engine", self.name())
     }
 
     fn field(&self, arguments: WindowUDFFieldArgs) -> Result<FieldRef> {

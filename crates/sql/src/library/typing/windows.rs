@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
 use datafusion_common::Result;
 use datafusion_common::tree_node::Transformed;
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Window, cast};
+use datafusion_expr::{LogicalPlan, Window};
 
 use crate::library::widen_sums;
 
@@ -19,24 +18,5 @@ pub(super) fn typed(window: Window) -> Result<LogicalPlan> {
         let name = names.save(&expr);
         Ok(Transformed::yes(name.restore(widen_sums(expr, &input)?)))
     })?;
-    counted(widened.data.recompute_schema()?)
-}
-
-/// Ranks are signed.
-fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let schema = Arc::clone(plan.schema());
-    if schema.fields().iter().all(|f| f.data_type() != &DataType::UInt64) {
-        return Ok(plan);
-    }
-    let exprs = schema.iter().map(|(qualifier, field)| {
-        let column = Expr::Column((qualifier, field).into());
-        match field.data_type() {
-            DataType::UInt64 => {
-                cast(column, DataType::Int64).alias_qualified(qualifier.cloned(), field.name())
-            }
-            _ => column,
-        }
-    });
-    let exprs: Vec<Expr> = exprs.collect();
-    LogicalPlanBuilder::from(plan).project(exprs)?.build()
+    widened.data.recompute_schema()
 }
