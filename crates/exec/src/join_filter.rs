@@ -59,6 +59,32 @@ enum Members {
     Bloom(Vec<u64>),
 }
 
+/// The bounds of keys, and how many rows have them.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    least: i64,
+    greatest: i64,
+    key_count: usize,
+}
+
+impl Default for Bounds {
+    /// Of no keys.
+    fn default() -> Bounds {
+        Bounds { least: i64::MAX, greatest: i64::MIN, key_count: 0 }
+    }
+}
+
+impl Bounds {
+    /// Adds the keys of a column.
+    pub(crate) fn add(&mut self, column: &ArrayRef) {
+        each_value(column, |key| {
+            self.least = self.least.min(key);
+            self.greatest = self.greatest.max(key);
+        });
+        self.key_count += column.len();
+    }
+}
+
 impl JoinFilter {
     /// Whether keys of this type can be told apart here.
     pub(crate) fn takes(ty: &DataType) -> bool {
@@ -71,22 +97,40 @@ impl JoinFilter {
         columns: &[ArrayRef],
         takes_bytes: impl Fn(usize) -> bool,
     ) -> JoinFilter {
-        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+        let mut bounds = Bounds::default();
         for column in columns {
-            each_value(column, |key| {
-                least = least.min(key);
-                greatest = greatest.max(key);
-            });
+            bounds.add(column);
             breathe().await;
         }
-        let key_count = columns.iter().map(|column| column.len()).sum();
-        let mut members = Members::none((least, greatest), key_count, takes_bytes);
+        let mut filter = JoinFilter::between(ty, &bounds, takes_bytes);
         for column in columns {
-            each_value(column, |key| members.insert(least, key));
+            filter.insert(column);
             breathe().await;
         }
+        filter
+    }
+
+    /// A filter of keys between these bounds, all of which are to be inserted.
+    pub(crate) fn between(
+        ty: &DataType,
+        bounds: &Bounds,
+        takes_bytes: impl Fn(usize) -> bool,
+    ) -> JoinFilter {
+        let Bounds { least, greatest, key_count } = *bounds;
+        let members = Members::none((least, greatest), key_count, takes_bytes);
         let (tested, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
         JoinFilter { ty: ty.clone(), least, greatest, members, tested, dropped }
+    }
+
+    /// Whether nothing but the bounds is known.
+    pub(crate) fn has_only_bounds(&self) -> bool {
+        matches!(self.members, Members::Any)
+    }
+
+    /// Adds the keys of a column to the set.
+    pub(crate) fn insert(&mut self, column: &ArrayRef) {
+        let (least, members) = (self.least, &mut self.members);
+        each_value(column, |key| members.insert(least, key));
     }
 
     /// The least and the greatest key, as arrays of one row; `None` when there are no keys.

@@ -8,6 +8,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use types::SqlResult;
 
 use crate::batch;
+use crate::footprint::batch_bytes;
 use crate::locals::Locals;
 use crate::notify::locked;
 use crate::spill::Block;
@@ -84,10 +85,11 @@ impl Partitioner {
         hashes: &[u64],
         space: &Workspace,
     ) -> SqlResult<Due> {
-        let parts = split(rows, hashes, self.level)?;
-        let bytes: usize = parts.iter().map(crate::footprint::batch_bytes).sum();
+        let parts = split(rows, hashes, self.level)?.into_iter().enumerate();
+        let parts: Vec<_> = parts.filter(|(_, part)| part.num_rows() > 0).collect();
+        let bytes: usize = parts.iter().map(|(_, part)| batch_bytes(part)).sum();
         let mut local = self.locals.of(worker);
-        for (partition, part) in parts.into_iter().enumerate().filter(|(_, p)| p.num_rows() > 0) {
+        for (partition, part) in parts {
             local.row_counts[partition] += part.num_rows();
             local.waiting[partition].push(part);
         }
@@ -144,7 +146,7 @@ impl Local {
             }
         }
         let parts = due.parts.iter().flat_map(|(_, parts)| parts);
-        due.bytes = parts.map(crate::footprint::batch_bytes).sum();
+        due.bytes = parts.map(batch_bytes).sum();
         self.bytes -= due.bytes;
         due
     }

@@ -1,8 +1,8 @@
 //! The build side of a hash join: rows and their keys, per worker, made one table at the end; or
 //! spilled by partitions of the keys.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use types::SqlResult;
@@ -12,11 +12,12 @@ use super::{Facts, JoinRules, Probe};
 use crate::batch;
 use crate::footprint::batch_bytes;
 use crate::jobs::{Job, Parallelism, Results};
-use crate::join_filter::JoinFilter;
+use crate::join_filter::{Bounds, JoinFilter};
 use crate::join_table::{JoinTable, TABLE_BYTES};
 use crate::keys::KeyBatch;
 use crate::locals::Locals;
-use crate::partition::{PARTITION_COUNT, Partitioner};
+use crate::notify::locked;
+use crate::partition::{Blocks, PARTITION_COUNT, Partitioner};
 use crate::preempt::go_on;
 use crate::run::Run;
 use crate::scope::Scope;
@@ -28,7 +29,7 @@ use crate::workspace::{Turns, Workspace};
 const SHARED_ROWS_MIN: usize = 32 << 10;
 
 /// The filter of a key, with the key's position.
-type Filter = (usize, Arc<JoinFilter>);
+pub(super) type Filter = (usize, Arc<JoinFilter>);
 
 /// Build rows with their keys.
 pub(super) type Keyed = (RecordBatch, KeyBatch);
@@ -43,6 +44,8 @@ pub(crate) struct BuildSink {
     spilled: Partitioner,
     has_spilled: AtomicBool,
     facts: Arc<Facts>,
+    /// The keys of which filters are to be made, by their positions, with the bounds of what was spilled.
+    keys: Mutex<Vec<(usize, Bounds)>>,
 }
 
 /// A finished build side.
@@ -70,8 +73,10 @@ pub(super) async fn table_of(
 }
 
 impl BuildSink {
-    pub(crate) fn new(rules: Arc<JoinRules>, space: Workspace) -> BuildSink {
+    /// With the join come filters of the `keys` at these positions.
+    pub(crate) fn new(rules: Arc<JoinRules>, space: Workspace, keys: &[usize]) -> BuildSink {
         BuildSink {
+            keys: Mutex::new(keys.iter().map(|at| (*at, Bounds::default())).collect()),
             rules,
             locals: Locals::new(space.worker_count),
             turns: Turns::new(space.worker_count),
@@ -82,18 +87,13 @@ impl BuildSink {
         }
     }
 
-    /// Combines the workers' rows; with what is in memory come filters of the `keys` at these positions.
-    pub(crate) async fn finish(
-        &self,
-        keys: &[usize],
-        run: &Arc<Run>,
-        scope: &Arc<Scope>,
-    ) -> SqlResult<Built> {
+    /// Combines the workers' rows.
+    pub(crate) async fn finish(&self, run: &Arc<Run>, scope: &Arc<Scope>) -> SqlResult<Built> {
         let locals = self.locals.take();
         go_on(scope).await?;
         if !self.has_spilled.load(Relaxed) {
             let parts: Vec<Keyed> = locals.into_iter().flatten().collect();
-            let (jobs, filters) = self.filters(keys, &parts)?;
+            let (jobs, filters) = self.filters(&parts)?;
             let row_count: usize = parts.iter().map(|(rows, _)| rows.num_rows()).sum();
             let parallelism = match row_count < SHARED_ROWS_MIN {
                 true => Parallelism::One,
@@ -108,16 +108,18 @@ impl BuildSink {
             self.write(local).await?;
         }
         let blocks = self.spilled.finish(&self.space).await?;
+        let filters = self.filters_of_spilled(&blocks, scope).await?;
         let (rules, facts) = (Arc::clone(&self.rules), Arc::clone(&self.facts));
-        let join = SpilledJoin::new(rules, facts, self.space.clone(), blocks);
+        let join = SpilledJoin::new(rules, facts, self.space.clone(), blocks, filters);
         Ok(Built::Spilled(Arc::new(join)))
     }
 
     /// The jobs that make filters of keys, and what they make.
-    fn filters(&self, keys: &[usize], parts: &[Keyed]) -> SqlResult<(Vec<Job>, Results<Filter>)> {
+    fn filters(&self, parts: &[Keyed]) -> SqlResult<(Vec<Job>, Results<Filter>)> {
+        let keys = locked(&self.keys).clone();
         let filters = Results::of(keys.len());
         let mut jobs: Vec<Job> = vec![];
-        for (i, &at) in keys.iter().enumerate() {
+        for (i, (at, _)) in keys.into_iter().enumerate() {
             let key = &self.rules.build_keys[at];
             let columns = parts.iter().map(|(rows, _)| key.evaluate(rows));
             let columns = columns.collect::<SqlResult<Vec<_>>>()?;
@@ -133,6 +135,28 @@ impl BuildSink {
             }));
         }
         Ok((jobs, filters))
+    }
+
+    /// The filters of rows on disk, which are read once more for them: each probe row without a partner
+    /// would be written and read.
+    async fn filters_of_spilled(&self, blocks: &Blocks, scope: &Scope) -> SqlResult<Vec<Filter>> {
+        let key_of = |at: usize| &self.rules.build_keys[at];
+        let takes_bytes = |bytes| self.space.memory.try_grow(bytes);
+        let keys = locked(&self.keys).clone();
+        let made = keys.iter().map(|(at, bounds)| {
+            (*at, JoinFilter::between(key_of(*at).data_type(), bounds, takes_bytes))
+        });
+        let mut filters: Vec<(usize, JoinFilter)> = made.collect();
+        if filters.iter().any(|(_, filter)| !filter.has_only_bounds()) {
+            let mut reads = self.space.reads(blocks.iter().flatten().copied().collect());
+            while let Some(rows) = reads.next().await? {
+                go_on(scope).await?;
+                for (at, filter) in &mut filters {
+                    filter.insert(&key_of(*at).evaluate(&rows)?);
+                }
+            }
+        }
+        Ok(filters.into_iter().map(|(at, filter)| (at, Arc::new(filter))).collect())
     }
 
     /// Writes rows to the partitions of their keys.
@@ -161,6 +185,9 @@ impl BuildSink {
             return Ok(());
         }
         let all = batch::concat_owned(&self.rules.build_schema, std::mem::take(rows))?;
+        for (at, bounds) in &mut *locked(&self.keys) {
+            bounds.add(&self.rules.build_keys[*at].evaluate(&all)?);
+        }
         self.spilled.add(&all, &std::mem::take(hashes), &self.space).await
     }
 }

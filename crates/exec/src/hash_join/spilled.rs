@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use sql::expr::Expr;
 use types::{SqlError, SqlResult};
 
-use super::build::{Keyed, table_bytes, table_of};
+use super::build::{Filter, Keyed, table_bytes, table_of};
 use super::{Facts, JoinRules, Probe};
 use crate::jobs::Parallelism;
 use crate::map::Map;
@@ -27,6 +27,7 @@ pub(crate) struct SpilledJoin {
     build: Mutex<Blocks>,
     probe: Partitioner,
     queue: Queue<Pair>,
+    filters: Vec<Filter>,
 }
 
 /// Rows of both sides whose keys share the bits of all levels up to this.
@@ -65,10 +66,16 @@ impl SpilledJoin {
         facts: Arc<Facts>,
         space: Workspace,
         build: Blocks,
+        filters: Vec<Filter>,
     ) -> SpilledJoin {
         let probe = Partitioner::new(space.worker_count, 0);
         let (build, queue) = (Mutex::new(build), Queue::new([]));
-        SpilledJoin { rules, facts, space, build, probe, queue }
+        SpilledJoin { rules, facts, space, build, probe, queue, filters }
+    }
+
+    /// The filters that were made with it, by the positions of their keys.
+    pub(crate) fn filters(&self) -> &[Filter] {
+        &self.filters
     }
 
     /// The plan node.

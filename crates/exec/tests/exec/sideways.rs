@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
 use arrow_array::{Array, RecordBatch};
+use exec::{Governor, Query};
 use sql::plan::{HashJoinKind, LookupKind, Node};
 
 use crate::build::{
@@ -166,4 +169,33 @@ fn joins_that_keep_lonely_rows_filter_nothing() {
     let keys = spec(K::BuildAnti, &["c0"], &["c0"]);
     let not_in = plan(hash_join(scan("v"), scan("u"), &HashSpec { null_aware: true, ..keys }));
     assert_eq!(dropped(&not_in, &memory), 0);
+}
+
+/// The keys of a build side on disk are read once more: rows between their bounds are dropped, too.
+#[test]
+fn what_was_spilled_filters_as_well() {
+    let mut memory = tables(&mut Dice(23));
+    memory.tables.insert("t".into(), random_rows(&mut Dice(23), 4000));
+    let memory = Arc::new(memory);
+    let build = || scan_of("t", Some("a = 1 or a = 7"), vec![0, 1, 2, 3, 4, 5]);
+    let join = spec(HashJoinKind::Inner, &["c0"], &["c0"]);
+    let plan = plan(hash_join(build(), scan("u"), &join));
+    let keys = memory.tables["u"].column(0).as_primitive::<Int32Type>();
+    let lonely = keys.iter().filter(|key| !matches!(key, Some(1 | 7))).count();
+    for (workers, runtime) in &runtimes() {
+        for way in WAYS.into_iter().filter(|way| way.spills) {
+            let admitted = Arc::clone(&plan);
+            let grant = runtime.block_on(move || async move {
+                // Less than the rows take.
+                Governor::new(16 << 20).admit(&admitted, 1).await
+            });
+            let query = Query { memory: grant, ..query(&plan, *workers, way) };
+            let outcome = run(runtime, &plan, &memory, query);
+            assert_eq!(outcome.result, Ok(()), "{way:?}");
+            let figures = outcome.progress.snapshot();
+            assert!(figures.nodes.iter().any(|node| node.spilled > 0), "{way:?}: in memory");
+            let dropped: u64 = figures.nodes.iter().map(|node| node.rows_dropped).sum();
+            assert_eq!(dropped, lonely as u64, "{way:?}, {workers} workers");
+        }
+    }
 }
