@@ -1,6 +1,7 @@
 //! The sink of grouping and aggregation: a table per worker, merged at the end, or spilled by
 //! partitions of the keys.
 
+mod merged;
 mod spilled;
 
 use std::sync::Arc;
@@ -12,9 +13,11 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::groups::{Grouping, Groups, Partial};
+use crate::jobs::Parallelism;
 use crate::locals::Locals;
 use crate::partition::{PARTITION_COUNT, Partitioner};
 use crate::preempt::go_on;
+use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::Sink;
 use crate::source::LocalFuture;
@@ -71,19 +74,18 @@ impl AggregateSink {
     }
 
     /// Merges the workers' groups.
-    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Aggregated> {
+    pub(crate) async fn finish(&self, run: &Arc<Run>, scope: &Arc<Scope>) -> SqlResult<Aggregated> {
         let mut tables = Vec::new();
         for mut local in self.locals.take() {
             self.flush(&mut local)?;
             tables.extend(local.groups.map(|groups| (groups, local.counted)));
         }
-        if !self.has_spilled.load(Relaxed) && self.merge(&mut tables, scope).await? {
-            let all = match tables.pop() {
-                Some((groups, _)) => groups,
-                None => Groups::new(&self.grouping)?,
-            };
-            let rows = all.finish(&self.grouping).await?;
-            return Ok(Aggregated::Rows(batch::slices(&rows, self.space.batch_rows)));
+        if !self.has_spilled.load(Relaxed) && self.has_room(&tables) {
+            let tables = tables.into_iter().map(|(groups, _)| groups).collect();
+            let parallelism = Parallelism::AllWorkers { run, scope, space: &self.space };
+            let rows = merged::merged(&self.grouping, tables, parallelism, scope).await?;
+            let slices = rows.iter().flat_map(|rows| batch::slices(rows, self.space.batch_rows));
+            return Ok(Aggregated::Rows(slices.collect()));
         }
         for (groups, counted) in tables {
             go_on(scope).await?;
@@ -94,22 +96,10 @@ impl AggregateSink {
         Ok(Aggregated::Spilled(SpilledGroups::new(grouping, self.space.clone(), blocks)))
     }
 
-    /// Makes the tables one; false when there is no memory for that, and for the result.
-    async fn merge(&self, tables: &mut Vec<(Groups, usize)>, scope: &Scope) -> SqlResult<bool> {
+    /// Whether there is memory to make the tables one, and for the result.
+    fn has_room(&self, tables: &[(Groups, usize)]) -> bool {
         let bytes: usize = tables.iter().map(|(_, counted)| counted).sum();
-        if self.can_spill() && bytes > 0 && !self.space.memory.try_grow(bytes) {
-            return Ok(false);
-        }
-        while tables.len() > 1
-            && let Some((groups, counted)) = tables.pop()
-        {
-            if let Some((all, total)) = tables.last_mut() {
-                all.merge(&self.grouping, groups, scope).await?;
-                *total += counted;
-            }
-        }
-        go_on(scope).await?;
-        Ok(true)
+        !self.can_spill() || bytes == 0 || self.space.memory.try_grow(bytes)
     }
 
     /// Whether spilling gains anything: a single group stays what it is.

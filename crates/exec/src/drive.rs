@@ -99,6 +99,7 @@ impl Input {
     fn filters(&self) -> &[(usize, Arc<JoinFilter>)] {
         match self {
             Input::Probe(probe) => probe.filters(),
+            Input::SpilledJoin(join) => join.filters(),
             _ => &[],
         }
     }
@@ -291,11 +292,11 @@ async fn built(
 ) -> SqlResult<Input> {
     let rules = Arc::new(JoinRules::new(node, join, run.query.batch_rows.max(1))?);
     let space = run.workspace(node, "hash join");
-    let sink = Arc::new(BuildSink::new(rules, space));
+    let sink = Arc::new(BuildSink::new(rules, space, &asked.keys));
     let tail = Tail { ops: vec![], target: Target::unordered(node, sink.clone()) };
     drive_sifted(run, &join.build, Arc::clone(&scope), tail, asked.sieves).await?;
     let busy_ns = &run.query.progress.node(node.id).busy_ns;
-    Ok(match busy(busy_ns, sink.finish(&asked.keys, run, &scope)).await? {
+    Ok(match busy(busy_ns, sink.finish(run, &scope)).await? {
         Built::Table(probe) => Input::Probe(probe),
         Built::Spilled(join) => Input::SpilledJoin(join),
     })
@@ -317,7 +318,7 @@ async fn aggregated(
     let target = Target::Sink { sink: sink.clone(), node: node.id, ordered };
     drive_sifted(run, input, Arc::clone(&scope), Tail { ops: vec![], target }, sieves).await?;
     let busy_ns = &run.query.progress.node(node.id).busy_ns;
-    Ok(match busy(busy_ns, sink.finish(&scope)).await? {
+    Ok(match busy(busy_ns, sink.finish(run, &scope)).await? {
         Aggregated::Rows(batches) => Input::Rows(Rows { batches, memory }),
         Aggregated::Spilled(groups) => Input::Source(Arc::new(groups)),
     })

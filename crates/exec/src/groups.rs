@@ -1,5 +1,7 @@
 //! A table of groups with the state of their aggregates.
 
+mod divided;
+
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -14,6 +16,7 @@ use crate::group_table::{GroupTable, MISSING};
 use crate::keys::{KeyBatch, KeyCoder, Keys};
 use crate::preempt::{breathe, go_on};
 use crate::scope::Scope;
+pub(crate) use divided::Divided;
 
 /// Groups merged between two looks at the clock: well under a millisecond.
 const MERGE_ROWS: usize = 8192;
@@ -182,6 +185,11 @@ impl Groups {
         Ok(())
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// Bytes that the groups take.
     pub(crate) fn bytes(&self) -> usize {
         let codes = self.codes.as_ref().map_or(0, |codes| codes.bytes());
@@ -339,11 +347,21 @@ impl Groups {
         indices.clear();
         self.table.settle(&self.hashes);
         self.table.look_up(&self.keys, (keys, hashes), range.clone(), &mut indices);
-        for (group, i) in indices.iter_mut().zip(range) {
+        let first = range.start;
+        for i in range {
+            let at = i - first;
             if is_null(i) {
-                *group = self.null_group(keys, hashes[i], i);
-            } else if *group == MISSING {
-                *group = self.group(keys, hashes[i], i);
+                indices[at] = self.null_group(keys, hashes[i], i);
+            } else if indices[at] == MISSING {
+                // New keys come in runs where rows lie in the order of their groups.
+                let is_repeated = at > 0
+                    && hashes[i - 1] == hashes[i]
+                    && !is_null(i - 1)
+                    && keys.equal(i - 1, keys, i);
+                indices[at] = match is_repeated {
+                    true => indices[at - 1],
+                    false => self.group(keys, hashes[i], i),
+                };
             }
         }
         self.indices = indices;
@@ -383,3 +401,6 @@ impl Groups {
 pub(crate) fn evaluate_all(exprs: &[Expr], batch: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
     exprs.iter().map(|e| e.evaluate(batch)).collect()
 }
+
+#[cfg(test)]
+mod tests;
