@@ -178,9 +178,7 @@ def load_duckdb(folder, args):
     partial = folder / "d.partial"
     partial.unlink(missing_ok=True)
     db = duckdb.connect(str(partial))
-    # Without keys, as our column tables: their indexes would only cost.
-    schema = re.sub(r" primary key\b(?! \()", "", (files / "schema.sql").read_text())
-    db.execute(re.sub(r",\s*primary key \([^)]*\)", "", schema))
+    db.execute(without_keys((files / "schema.sql").read_text()))
     for table in TABLES:
         columns = len(db.execute(f"describe {table}").fetchall())
         names = ", ".join(f"column{i:02}" if columns + 1 > 10 else f"column{i}" for i in range(columns))
@@ -189,6 +187,12 @@ def load_duckdb(folder, args):
     db.close()
     shutil.rmtree(files)
     partial.rename(theirs(folder, args))
+
+
+def without_keys(schema):
+    """As our column tables: indexes would only cost."""
+    schema = re.sub(r" primary key\b(?! \()", "", schema)
+    return re.sub(r",\s*primary key \([^)]*\)", "", schema)
 
 
 def compare(sides, name, text, rounds):
