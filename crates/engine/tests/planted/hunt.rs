@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Transactions of each client of a history, as in `tests/histories.rs`.
 const TRANSACTIONS: usize = 40;
 
-/// The one that no simulation finds yet (docs/progress/issue-17.md).
+/// The one that no simulation finds yet (docs/results.md, "The simulator").
 const MISSED: &str = "left-log-given";
 
 /// Seeds with which nothing is found when nothing is planted.
