@@ -123,6 +123,8 @@ fn keys_of(node: &Node, below: &[&Node], leaf: &Node) -> Vec<(usize, Vec<usize>)
         (!columns.is_empty()).then_some(columns)
     };
     let keys = join.probe_keys.iter().enumerate();
+    // A key that is another one each time it is evaluated is not in the filter that it made.
+    let keys = keys.filter(|(at, _)| !join.build_keys[*at].is_volatile());
     keys.filter_map(|(at, key)| Some((at, columns(key)?))).collect()
 }
 

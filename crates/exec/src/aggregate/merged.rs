@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use types::SqlResult;
 
 use crate::groups::{Divided, Grouping, Groups};
-use crate::jobs::{Job, Parallelism, Results, job};
+use crate::jobs::{Job, Parallelism, Results};
 use crate::preempt::go_on;
 use crate::scope::Scope;
 
@@ -57,17 +57,20 @@ async fn by_parts(
     let wanted = (total / PART_GROUPS).max(parallelism.count() * PARTS_PER_WORKER);
     let part_count = wanted.next_power_of_two().min(PARTS_MAX);
     let divided = Results::of(tables.len());
-    let divide = tables.into_iter().enumerate().map(|(at, groups)| {
+    let divide = tables.into_iter().enumerate().map(|(at, groups)| -> Job {
         let slot = divided.slot(at);
-        job(move || {
-            slot.put(groups.divide(part_count)?);
-            Ok(())
+        Box::new(move || {
+            Box::pin(async move {
+                slot.put(groups.divide(part_count).await?);
+                Ok(())
+            })
         })
     });
     parallelism.run_all(divide.collect()).await?;
     let tables: Arc<[Divided]> = divided.take().into();
     let results = Results::of(part_count);
-    let merge = (0..part_count).map(|part| -> Job {
+    let with_groups = (0..part_count).filter(|part| tables.iter().any(|t| !t.is_empty(*part)));
+    let merge = with_groups.map(|part| -> Job {
         let (grouping, tables) = (Arc::clone(grouping), Arc::clone(&tables));
         let slot = results.slot(part);
         Box::new(move || {

@@ -23,9 +23,16 @@ pub(crate) struct Divided {
     starts: Vec<usize>,
 }
 
+impl Divided {
+    /// Whether a part has no groups.
+    pub(crate) fn is_empty(&self, part: usize) -> bool {
+        self.starts[part] == self.starts[part + 1]
+    }
+}
+
 impl Groups {
     /// Divides the groups into so many parts, a power of two: a key is in the same part in all tables.
-    pub(crate) fn divide(mut self, part_count: usize) -> SqlResult<Divided> {
+    pub(crate) async fn divide(mut self, part_count: usize) -> SqlResult<Divided> {
         assert!(part_count.is_power_of_two(), "parts are chosen by bits");
         let states = self.accumulators.iter_mut().map(Accumulator::state);
         let states = states.collect::<SqlResult<Vec<_>>>()?;
@@ -35,16 +42,24 @@ impl Groups {
             true => 0,
             false => part_of(hashes[group], part_count),
         };
+        let steps = || (0..hashes.len()).step_by(MERGE_ROWS);
+        let step = |from: usize| from..hashes.len().min(from + MERGE_ROWS);
         let mut starts = vec![0; part_count + 1];
-        (0..hashes.len()).for_each(|group| starts[part_of(group) + 1] += 1);
+        for from in steps() {
+            step(from).for_each(|group| starts[part_of(group) + 1] += 1);
+            breathe().await;
+        }
         for part in 0..part_count {
             starts[part + 1] += starts[part];
         }
         let (mut ends, mut order) = (starts.clone(), vec![0; hashes.len()]);
-        for group in 0..hashes.len() {
-            let end = &mut ends[part_of(group)];
-            order[*end] = group as u32;
-            *end += 1;
+        for from in steps() {
+            for group in step(from) {
+                let end = &mut ends[part_of(group)];
+                order[*end] = group as u32;
+                *end += 1;
+            }
+            breathe().await;
         }
         Ok(Divided { keys: self.keys, hashes, null_group, states, order, starts })
     }

@@ -39,13 +39,14 @@ fn rows(beneath: i64) -> RecordBatch {
 fn merged(group_by: &[usize]) -> (usize, Vec<i64>) {
     let tables = [rows(-5), rows(77)];
     let grouping = grouping(&tables[0].schema(), group_by);
-    let divided = tables.map(|rows| {
-        let mut groups = Groups::new(&grouping).unwrap();
-        groups.update(&grouping, &rows).unwrap();
-        groups.divide(PARTS).unwrap()
-    });
     let runtime = runtime::Runtime::start(runtime::Config::default()).unwrap();
     let counts = runtime.block_on(move || async move {
+        let mut divided = vec![];
+        for rows in tables {
+            let mut groups = Groups::new(&grouping).unwrap();
+            groups.update(&grouping, &rows).unwrap();
+            divided.push(groups.divide(PARTS).await.unwrap());
+        }
         let mut counts = vec![];
         for part in 0..PARTS {
             let mut groups = Groups::new(&grouping).unwrap();

@@ -28,6 +28,9 @@ use crate::workspace::{Turns, Workspace};
 /// A table of fewer rows is made before another worker would have begun with it.
 const SHARED_ROWS_MIN: usize = 32 << 10;
 
+/// The filters of a build side on disk take so small a part of the memory that is free.
+const FREE_PART: usize = 4;
+
 /// The filter of a key, with the key's position.
 pub(super) type Filter = (usize, Arc<JoinFilter>);
 
@@ -141,7 +144,14 @@ impl BuildSink {
     /// would be written and read.
     async fn filters_of_spilled(&self, blocks: &Blocks, scope: &Scope) -> SqlResult<Vec<Filter>> {
         let key_of = |at: usize| &self.rules.build_keys[at];
-        let takes_bytes = |bytes| self.space.memory.try_grow(bytes);
+        // Three quarters of what is free stay for the pairs that are joined.
+        let takes_bytes = |bytes: usize| {
+            let is_little = self.space.memory.try_grow(FREE_PART * bytes);
+            if is_little {
+                self.space.memory.shrink((FREE_PART - 1) * bytes);
+            }
+            is_little
+        };
         let keys = locked(&self.keys).clone();
         let made = keys.iter().map(|(at, bounds)| {
             (*at, JoinFilter::between(key_of(*at).data_type(), bounds, takes_bytes))
