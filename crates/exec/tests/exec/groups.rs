@@ -9,7 +9,7 @@ use runtime::sync::{Cancel, Permits};
 use crate::build::{aggregate, plan, scan};
 use crate::memory::{Behaviour, Memory};
 use crate::reference::{evaluate, rows};
-use crate::rig::{Dice, memory, random_rows, run, runtime};
+use crate::rig::{Dice, random_rows, run, runtime};
 
 const ROWS: usize = 60_000;
 const VALUES: usize = 20_000;
@@ -34,7 +34,7 @@ fn tables_of_many_groups_become_one() {
     let mut dice = Dice(17);
     let tables = [("t".to_owned(), many_values(&mut dice))].into();
     let behaviour = Arc::new(Behaviour::default());
-    let memory = Arc::new(Memory { tables, behaviour, leaf_rows: 700, ..memory(&mut dice, 1) });
+    let memory = Arc::new(Memory { tables, behaviour, leaf_rows: 700 });
     let runtime = runtime(2);
     let aggregates = ["count(*)", "sum(c0)", "avg(c0)", "min(c2)", "count(distinct c5)"];
     for group_by in [&["c1"][..], &["c0", "c1"], &["c1", "c2"], &["c1", "c3", "c4"]] {
