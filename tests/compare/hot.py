@@ -99,24 +99,39 @@ def theirs(folder, args):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sf", type=scale, default=1.0, help="scale factor, like 0.1")
+    shared_arguments(parser, memory=6144)
+    query_arguments(parser)
     parser.add_argument("--storage", choices=["column", "row"], default="column",
                         help="how our tables are kept")
-    parser.add_argument("--queries", type=numbers, default=list(range(1, QUERY_COUNT + 1)),
-                        help="like 1,6,18; all by default")
     parser.add_argument("--sql", type=pathlib.Path, help="a file of statements instead")
-    parser.add_argument("--rounds", type=count, default=5, help="timed runs of each statement")
+    parser.add_argument("--json", type=pathlib.Path, help="where all times are written")
+    args = parsed(parser)
+    if args.sql and not args.sql.is_file():
+        parser.error(f"--sql: {args.sql} is no file")
+    return args
+
+
+def shared_arguments(parser, memory):
+    """What all comparisons with DuckDB ask for."""
+    parser.add_argument("--sf", type=scale, default=1.0, help="scale factor, like 0.1")
+    parser.add_argument("--rounds", type=count, default=5, help="timed runs of each side")
     parser.add_argument("--threads", type=count, default=2, help="of each side")
-    parser.add_argument("--memory", type=count, default=6144, help="of each side, in MB")
+    parser.add_argument("--memory", type=count, default=memory, help="of each side, in MB")
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--folder", help="where the scratch folder is made")
+
+
+def query_arguments(parser):
+    """And those that run queries over tables which may stay."""
+    parser.add_argument("--queries", type=numbers, default=list(range(1, QUERY_COUNT + 1)),
+                        help="like 1,6,18; all by default")
     parser.add_argument("--data", type=pathlib.Path, help="a folder that stays")
-    parser.add_argument("--json", type=pathlib.Path, help="where all times are written")
+
+
+def parsed(parser):
     args = parser.parse_args()
     if not os.access(args.binary, os.X_OK):
         parser.error(f"--binary: {args.binary} is no program; build it with cargo build --release")
-    if args.sql and not args.sql.is_file():
-        parser.error(f"--sql: {args.sql} is no file")
     return args
 
 
@@ -222,7 +237,7 @@ def run(folder, args):
 
 
 def measure(sides, args):
-    print(f"{'':4} {'rows':>6}  {'dovetail, ' + args.storage:>32} {'duckdb':>32}  ratio", flush=True)
+    print(f"{'':4} {'rows':>6}  {'dovetail, ' + args.storage + ', ms':>32} {'duckdb, ms':>32}  ratio", flush=True)
     ratios, all_times = [], {}
     for name, text in statements(args):
         times, row_count = compare(sides, name, text, args.rounds)
@@ -236,23 +251,28 @@ def measure(sides, args):
         args.json.write_text(json.dumps(all_times, indent=1))
 
 
-def main():
-    args = arguments()
+def beside_duckdb(name, args, run, data=None):
+    """Says what is compared, and calls `run` with the folder `data`, or with one that is removed."""
     check()
     try:
         import duckdb
     except ImportError:
         sys.exit("skipped: the Python package duckdb is not installed")
-    print(f"duckdb {duckdb.__version__}, scale factor {args.sf:g}, {args.threads} threads each, "
-          f"median of {args.rounds} (min-max) in ms", flush=True)
-    if args.data:
-        args.data.mkdir(parents=True, exist_ok=True)
-        return run(args.data.resolve(), args)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="dovetail-hot-", dir=args.folder))
+    print(f"duckdb {duckdb.__version__}, scale factor {args.sf:g}, {args.threads} threads and {args.memory} MB "
+          f"each, median of {args.rounds} (min-max)", flush=True)
+    if data:
+        data.mkdir(parents=True, exist_ok=True)
+        return run(data.resolve(), args)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"dovetail-{name}-", dir=args.folder))
     try:
-        run(folder, args)
+        return run(folder, args)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    args = arguments()
+    beside_duckdb("hot", args, run, args.data)
 
 
 if __name__ == "__main__":

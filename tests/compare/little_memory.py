@@ -25,11 +25,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
 import hot
 from rows import normal
-from servers import ROOT, Group, Server, check, figures
+from servers import Group, Server, figures
 
 # How far the control groups are above the limit that the engines are told.
 ROOM = 2
@@ -133,21 +132,11 @@ def empty_page_cache():
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sf", type=hot.scale, default=1.0, help="scale factor, like 0.1")
-    parser.add_argument("--memory", type=hot.count, default=256, help="of each side, in MB")
-    parser.add_argument("--queries", type=hot.numbers, default=list(range(1, hot.QUERY_COUNT + 1)),
-                        help="like 1,6,18; all by default")
-    parser.add_argument("--rounds", type=hot.count, default=5, help="timed runs of each query")
-    parser.add_argument("--threads", type=hot.count, default=2, help="of each side")
-    parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
-    parser.add_argument("--folder", help="where the scratch folder is made")
-    parser.add_argument("--data", type=pathlib.Path, help="a folder that stays")
+    hot.shared_arguments(parser, memory=256)
+    hot.query_arguments(parser)
     # What `hot` asks for besides.
     parser.set_defaults(storage="column", sql=None)
-    args = parser.parse_args()
-    if not pathlib.Path(args.binary).is_file():
-        parser.error(f"--binary: {args.binary} is no program; build it with cargo build --release")
-    return args
+    return hot.parsed(parser)
 
 
 class Query:
@@ -230,21 +219,7 @@ def summary(done, args):
 
 def main():
     args = arguments()
-    check()
-    try:
-        import duckdb
-    except ImportError:
-        sys.exit("skipped: the Python package duckdb is not installed")
-    print(f"duckdb {duckdb.__version__}, scale factor {args.sf:g}, {args.memory} MB and {args.threads} "
-          f"threads each, median of {args.rounds} (min-max)", flush=True)
-    if args.data:
-        args.data.mkdir(parents=True, exist_ok=True)
-        sys.exit(not run(args.data.resolve(), args))
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="dovetail-little-", dir=args.folder))
-    try:
-        sys.exit(not run(folder, args))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(not hot.beside_duckdb("little", args, run, args.data))
 
 
 if __name__ == "__main__":

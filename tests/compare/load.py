@@ -8,26 +8,24 @@ Both take the same `.tbl` files, with the same two threads and the same memory, 
 a new database: ours by `COPY .. FROM` in the server, DuckDB by `COPY .. FROM` in this process. What is
 loaded is on disk at the end of the time taken: ours commits durably, DuckDB makes a checkpoint. The sides
 take turns; the files are read once before, so that both find them in the page cache as far as it reaches.
-Printed is the time of each table and of all, the median (min-max), and the size of both databases; and
+Printed is the time of each table and of all, the median (min-max), and the size of both files; and
 beside them the time of `dovetail tpch load`, which makes the rows in its own process.
 
 Needs what `hot.py` needs, and ten times the scale factor in GB of disk.
 """
 
 import argparse
-import pathlib
-import shutil
+import os
 import statistics
-import sys
-import tempfile
 import time
 
 import hot
-from servers import ROOT, Server, check, figures
+from servers import Server, figures
 
 
 def ours(folder, args, files):
     """Seconds for each table, and bytes."""
+    os.environ["DOVETAIL_WORKERS"] = str(args.threads)
     server = Server("dovetail", folder, args.memory, args.binary, pool_share=None)
     seconds = {}
     try:
@@ -39,11 +37,16 @@ def ours(folder, args, files):
             server.call("psql", "-qXAt", "-v", "ON_ERROR_STOP=1", "-c",
                         f"copy {table} from '{files / table}.tbl' with (delimiter '|')")
             seconds[table] = time.perf_counter() - began
-        size = server.call("psql", "-qXAt", "-c", "select pg_database_size(current_database())")
     finally:
         server.stop()
-    (folder / server.data).unlink()
-    return seconds, int(size)
+    return seconds, removed(folder / server.data)
+
+
+def removed(path):
+    """Removes a database; its bytes."""
+    size = path.stat().st_size
+    path.unlink()
+    return size
 
 
 def theirs(folder, args, files):
@@ -61,9 +64,7 @@ def theirs(folder, args, files):
         db.execute("checkpoint")
         seconds[table] = time.perf_counter() - began
     db.close()
-    size = path.stat().st_size
-    path.unlink()
-    return seconds, size
+    return seconds, removed(path)
 
 
 def in_process(folder, args):
@@ -79,16 +80,8 @@ def in_process(folder, args):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sf", type=hot.scale, default=1.0, help="scale factor, like 0.1")
-    parser.add_argument("--rounds", type=hot.count, default=5, help="timed loads of each side")
-    parser.add_argument("--threads", type=hot.count, default=2, help="of each side")
-    parser.add_argument("--memory", type=hot.count, default=4096, help="of each side, in MB")
-    parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
-    parser.add_argument("--folder", help="where the scratch folder is made")
-    args = parser.parse_args()
-    if not pathlib.Path(args.binary).is_file():
-        parser.error(f"--binary: {args.binary} is no program; build it with cargo build --release")
-    return args
+    hot.shared_arguments(parser, memory=4096)
+    return hot.parsed(parser)
 
 
 def run(folder, args):
@@ -115,19 +108,7 @@ def run(folder, args):
 
 
 def main():
-    args = arguments()
-    check()
-    try:
-        import duckdb
-    except ImportError:
-        sys.exit("skipped: the Python package duckdb is not installed")
-    print(f"duckdb {duckdb.__version__}, scale factor {args.sf:g}, {args.threads} threads and {args.memory} MB "
-          f"each, median of {args.rounds} (min-max)", flush=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="dovetail-load-", dir=args.folder))
-    try:
-        run(folder, args)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    hot.beside_duckdb("load", arguments(), run)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ use crate::workspace::{Turns, Workspace};
 /// A table of fewer rows is made before another worker would have begun with it.
 const SHARED_ROWS_MIN: usize = 32 << 10;
 
-/// The filters of a build side on disk take so small a part of the memory that is free.
+/// A set of the keys of a build side on disk takes at most such a part of the memory that is free.
 const FREE_PART: usize = 4;
 
 /// The filter of a key, with the key's position.
