@@ -1,7 +1,10 @@
 //! What one query costs: counted per worker without contention, summed on demand.
 //!
 //! Busy time is charged when the running account changes and when a slice of polls ends, so tasks
-//! that take turns under one account cost no clock reading.
+//! that take turns under one account cost no clock reading. The clock that is read then is the monotonic one,
+//! which costs a tenth of a thread's processor clock; every [`SETTLE_NS`] the worker's processor time, with
+//! what the kernel did for it (submissions, completions), replaces what was charged meanwhile, shared out as
+//! that was.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -75,7 +78,8 @@ pub struct AccountSnapshot {
     pub sent_bytes: u64,
     /// Requests in flight now.
     pub inflight: u64,
-    /// Time that workers were busy with the account's tasks, nanoseconds.
+    /// Processor time of workers for the account's tasks, in user mode and in the kernel, nanoseconds. What has
+    /// been added since a worker's last settling counts by the monotonic clock.
     pub cpu_ns: u64,
     /// Time that workers slept while the account had requests in flight there, nanoseconds.
     pub stall_ns: u64,
@@ -142,7 +146,12 @@ pub(crate) struct LocalAccount {
     worker: usize,
     /// Turns that its tasks have had on this worker.
     polls: Cell<u64>,
+    /// Charged since the worker last settled.
+    unsettled_ns: Cell<u64>,
 }
+
+/// Time between two readings of the thread's processor clock, which is a system call of 0.1 to 0.3 us.
+pub(crate) const SETTLE_NS: u64 = 50_000;
 
 impl LocalAccount {
     #[inline]
@@ -174,6 +183,13 @@ pub(crate) struct Accounting {
     /// From `Rc::as_ptr` of a known account.
     current: Cell<Option<*const LocalAccount>>,
     charged_ns: Cell<u64>,
+    /// Charged since the last settling, what belongs to no account included.
+    unsettled_ns: Cell<u64>,
+    /// The accounts with unsettled time.
+    unsettled: std::cell::RefCell<Vec<Rc<LocalAccount>>>,
+    /// When time was last settled, by the monotonic clock and by the thread's.
+    settled_at_ns: Cell<u64>,
+    settled_cpu_ns: Cell<u64>,
 }
 
 /// Known accounts beyond this are searched for unused ones when a new one comes.
@@ -190,8 +206,9 @@ impl Accounting {
             let current = self.current.get();
             known.retain(|l| Rc::strong_count(l) > 1 || current == Some(Rc::as_ptr(l)));
         }
-        let polls = Cell::new(0);
-        let local = Rc::new(LocalAccount { account: account.clone(), worker, polls });
+        let (polls, unsettled_ns) = (Cell::new(0), Cell::new(0));
+        let account = account.clone();
+        let local = Rc::new(LocalAccount { account, worker, polls, unsettled_ns });
         known.push(local.clone());
         local
     }
@@ -221,8 +238,35 @@ impl Accounting {
     /// Charges the time since the last charge to the current account.
     pub(crate) fn charge(&self, now_ns: u64) {
         let ns = now_ns.saturating_sub(self.charged_ns.replace(now_ns));
+        self.unsettled_ns.set(self.unsettled_ns.get() + ns);
         if let Some(current) = self.current() {
             add(&current.shard().cpu_ns, ns);
+            let before_ns = current.unsettled_ns.replace(current.unsettled_ns.get() + ns);
+            if before_ns == 0 && ns > 0 {
+                self.unsettled.borrow_mut().push(current);
+            }
+        }
+    }
+
+    /// Whether it is time for [`Accounting::settle`].
+    #[inline]
+    pub(crate) fn is_unsettled(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.settled_at_ns.get()) >= SETTLE_NS && self.unsettled_ns.get() > 0
+    }
+
+    /// Replaces what was charged since the last settling by the processor time since then, `cpu_ns` being what the
+    /// thread has used so far: less when it did not have its core, more for what the kernel did while it waited.
+    pub(crate) fn settle(&self, now_ns: u64, cpu_ns: u64) {
+        self.settled_at_ns.set(now_ns);
+        let used_ns = cpu_ns.saturating_sub(self.settled_cpu_ns.replace(cpu_ns));
+        let charged_ns = self.unsettled_ns.replace(0);
+        for local in self.unsettled.borrow_mut().drain(..) {
+            let ns = local.unsettled_ns.replace(0);
+            assert!(ns <= charged_ns, "a part of what was charged is no more than all of it");
+            let share_ns = u128::from(used_ns) * u128::from(ns) / u128::from(charged_ns);
+            let counter = &local.shard().cpu_ns;
+            subtract(counter, ns);
+            add(counter, share_ns as u64);
         }
     }
 

@@ -268,7 +268,8 @@ fn the_account_goes_along() {
         }
         let sum = account.snapshot();
         assert_eq!((sum.created, sum.done), (120, 120), "{moved} moved");
-        assert!(sum.cpu_ns >= 50_000_000, "{} ns", sum.cpu_ns);
+        // It computes for 60 ms by the clock on the wall; how much of that its cores were its own nobody knows.
+        assert!(sum.cpu_ns >= 10_000_000, "{} ns", sum.cpu_ns);
     });
 }
 

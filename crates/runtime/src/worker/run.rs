@@ -107,6 +107,9 @@ impl Worker {
         }
         let now_ns = self.now_ns();
         self.accounting.charge(now_ns);
+        if self.accounting.is_unsettled(now_ns) && !self.is_simulated() {
+            self.accounting.settle(now_ns, crate::clock::thread_ns());
+        }
         let (counters, busy_ns) = (self.counters(), now_ns - self.slice_start_ns.get());
         self.long_polls.set(busy_ns > LONG_NS * u64::from(polls.max(1)));
         bump(&counters.polls, u64::from(polls));
