@@ -61,9 +61,13 @@ fn alternate(
         modes::run(session, text, mode, false)?;
     }
     let (mut serial, mut ooo) = (vec![], vec![]);
-    for _ in 0..n {
-        serial.push(cached(session, text, ExecutionMode::Serial)?);
-        ooo.push(cached(session, text, ExecutionMode::OutOfOrder)?);
+    for round in 0..n {
+        let mut sides =
+            [(ExecutionMode::Serial, &mut serial), (ExecutionMode::OutOfOrder, &mut ooo)];
+        sides.rotate_left(round % 2);
+        for (mode, runs) in sides {
+            runs.push(cached(session, text, mode)?);
+        }
     }
     Ok((serial, ooo))
 }

@@ -12,7 +12,7 @@ use runtime::fs::{File, OpenOptions};
 use runtime::{IoBuf, IoPoint};
 
 /// Requests in flight: the device gives its most from 64 on.
-const DEPTH: usize = 128;
+pub const DEPTH: usize = 128;
 
 /// Bytes of most requests.
 const PAGE_BYTES: usize = 4096;
@@ -34,10 +34,14 @@ pub struct DeviceLimit {
     pub busy_cores: f64,
 }
 
-/// The limit of the device below the database's file at depth [`DEPTH`].
-pub fn limit(db: &Database, duration: Duration) -> SqlResult<DeviceLimit> {
+/// The limit of the device below the database's file with `depth` reads in flight: [`DEPTH`] for what it can give,
+/// one for what it gives to a reader that waits.
+///
+/// # Errors
+/// When the file cannot be read past the page cache.
+pub fn limit(db: &Database, depth: usize, duration: Duration) -> SqlResult<DeviceLimit> {
     let path = db.path().to_owned();
-    let probe = move || async move { runtime::probe::device(path, DEPTH, duration).await };
+    let probe = move || async move { runtime::probe::device(path, depth, duration).await };
     let before_s = cpu_seconds()?;
     let report = db.runtime_handle().block_on(probe).map_err(failed)?;
     let busy_s = cpu_seconds()? - before_s;

@@ -39,20 +39,37 @@ pub fn rows(session: &mut Session, text: &str) -> SqlResult<ResultSet> {
 }
 
 /// Runs a query; `cold` empties the buffer pool first.
+///
+/// # Errors
+/// Those of the query.
 pub fn run(
     session: &mut Session,
     text: &str,
     mode: ExecutionMode,
     cold: bool,
 ) -> SqlResult<ModeRun> {
+    run_for_rows(session, text, mode, cold).map(|(run, _)| run)
+}
+
+/// The same, with the rows.
+///
+/// # Errors
+/// Those of the query.
+pub fn run_for_rows(
+    session: &mut Session,
+    text: &str,
+    mode: ExecutionMode,
+    cold: bool,
+) -> SqlResult<(ModeRun, ResultSet)> {
     session.settings().execution_mode = mode;
     if cold {
         session.database().drop_cache()?;
     }
     let result = rows(session, text)?;
     let row_count = result.row_count();
-    let figures = result.figures.ok_or_else(|| SqlError::internal("a query has figures"))?;
-    Ok(ModeRun {
+    let figures = result.figures.as_ref();
+    let figures = figures.ok_or_else(|| SqlError::internal("a query has figures"))?;
+    let run = ModeRun {
         elapsed: figures.elapsed,
         cpu: Duration::from_nanos(figures.account.cpu_ns),
         reads: figures.reads(),
@@ -60,5 +77,6 @@ pub fn run(
         tasks: figures.progress.tasks.created,
         row_count,
         spread: figures.static_spread().map(|s| (s.min, s.max)),
-    })
+    };
+    Ok((run, result))
 }

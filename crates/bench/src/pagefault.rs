@@ -2,6 +2,8 @@
 //! of its pages: each page fault waited for, against many look-ups in flight (asynchronous I/O with
 //! coroutines, section 5).
 
+mod control;
+
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -68,6 +70,7 @@ pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<(
     }
     let path = folder.join("pagefault.dovetail");
     let (id, pages) = fill(&runtime, &path)?;
+    control::by_pread(&path, n, &mut emit)?;
     for share in SHARES {
         let open = opened(&runtime, &path, id, pages, share)?;
         warm(&runtime, &open.1, share)?;
@@ -139,7 +142,7 @@ fn warm(runtime: &Runtime, tree: &Tree, share: u64) -> SqlResult<()> {
         SqlResult::Ok(())
     })?;
     let (tasks, batch) = tasks_and_batch(share);
-    speed(runtime, tree, tasks, batch).map(|_| ())
+    speed(runtime, tree, tasks, batch, Depth::Many).map(|_| ())
 }
 
 fn compare(
@@ -151,10 +154,12 @@ fn compare(
 ) -> SqlResult<()> {
     let (mut ratios, mut slow, mut fast, mut slow_cpu, mut fast_cpu) =
         (vec![], vec![], vec![], vec![], vec![]);
+    let mut batched = vec![];
     let (tasks, batch) = tasks_and_batch(share);
     for _ in 0..n {
-        let one = speed(runtime, tree, 1, 1)?;
-        let many = speed(runtime, tree, tasks, batch)?;
+        let one = speed(runtime, tree, 1, 1, Depth::One)?;
+        let many = speed(runtime, tree, tasks, batch, Depth::Many)?;
+        batched.push(speed(runtime, tree, 1, batch, Depth::One)?.per_s / one.per_s);
         ratios.push(many.per_s / one.per_s);
         slow.push(one.per_s);
         fast.push(many.per_s);
@@ -164,6 +169,8 @@ fn compare(
     let name = |what: &str| format!("pagefault.pool{share}.{what}");
     let detail = format!("{tasks} tasks of {batch} look-ups over one at a time");
     emit(Figure::of(name("async_over_sync"), "x", &ratios).with_detail(detail));
+    let detail = format!("control: {batch} look-ups at once, one read in flight");
+    emit(Figure::of(name("batch_over_sync"), "x", &batched).with_detail(detail));
     emit(Figure::of(name("sync"), "1/s", &slow));
     emit(Figure::of(name("async"), "1/s", &fast));
     emit(Figure::of(name("sync.cpu"), "s", &slow_cpu).with_detail("per million look-ups"));
@@ -175,7 +182,7 @@ fn compare(
 fn knee(runtime: &Runtime, tree: &Tree, n: usize, emit: &mut impl FnMut(Figure)) -> SqlResult<()> {
     for batch in BATCHES {
         let runs: SqlResult<Vec<f64>> =
-            (0..n.min(3)).map(|_| speed(runtime, tree, 1, batch).map(|s| s.per_s)).collect();
+            (0..n.min(3)).map(|_| Ok(speed(runtime, tree, 1, batch, Depth::Many)?.per_s)).collect();
         let name = format!("pagefault.pool60.batch{batch}");
         emit(Figure::of(name, "1/s", &runs?).with_detail("one task"));
     }
@@ -183,11 +190,17 @@ fn knee(runtime: &Runtime, tree: &Tree, n: usize, emit: &mut impl FnMut(Figure))
 }
 
 /// The speed of `tasks` tasks that each look up `batch` random keys at a time.
-fn speed(runtime: &Runtime, tree: &Tree, tasks: usize, batch: usize) -> SqlResult<Speed> {
+fn speed(
+    runtime: &Runtime,
+    tree: &Tree,
+    tasks: usize,
+    batch: usize,
+    depth: Depth,
+) -> SqlResult<Speed> {
     let (tree, cpu_before) = (tree.clone(), cpu_seconds()?);
     let (count, elapsed) = runtime.block_on(move || async move {
         let (tree, started) = (Rc::new(tree), time::now());
-        let work = |task| look_ups(tree.clone(), task as u64, batch, started + SLICE);
+        let work = |task| look_ups(tree.clone(), task as u64, batch, depth, started + SLICE);
         let running: Vec<_> = (0..tasks).map(|task| runtime::spawn(work(task))).collect();
         let mut count = 0;
         for task in running {
@@ -199,7 +212,13 @@ fn speed(runtime: &Runtime, tree: &Tree, tasks: usize, batch: usize) -> SqlResul
     Ok(Speed { per_s: count as f64 / elapsed, cpu_s })
 }
 
-async fn look_ups(tree: Rc<Tree>, task: u64, batch: usize, until: time::Instant) -> SqlResult<u64> {
+async fn look_ups(
+    tree: Rc<Tree>,
+    task: u64,
+    batch: usize,
+    depth: Depth,
+    until: time::Instant,
+) -> SqlResult<u64> {
     let (io, mut count) = (IoCounters::default(), 0);
     let mut random = stdx::Prng::new(task + runtime::random_u64());
     while time::now() < until {
@@ -212,7 +231,7 @@ async fn look_ups(tree: Rc<Tree>, task: u64, batch: usize, until: time::Instant)
         let keys: Vec<_> =
             (0..batch).map(|_| key(random.below(LEAF_COUNT * ROWS_PER_LEAF))).collect();
         let mut visit = |_: usize, _: &[u8]| count += 1;
-        tree.get_batch(&keys, Depth::Many, &io, &mut visit).await.map_err(failed)?;
+        tree.get_batch(&keys, depth, &io, &mut visit).await.map_err(failed)?;
     }
     Ok(count)
 }

@@ -51,6 +51,8 @@ enum BenchCommand {
     Plans(PlansArgs),
     /// TPC-H in an object store with a latency and a rate, beside the same in memory and DuckDB
     Remote(RemoteArgs),
+    /// Single rows changed by key: statements a second, pages written, syncs; few tables and many
+    Rows(ScratchArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
@@ -160,6 +162,9 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
             args.in_folder(|folder, n, emit| bench::point::run(folder, n, emit))
         }
         BenchCommand::Plans(args) => plans::run(args),
+        BenchCommand::Rows(args) => {
+            args.in_folder(|folder, n, emit| bench::rows::run(folder, n, emit))
+        }
         BenchCommand::Remote(args) => remote::run(args),
         BenchCommand::Runtime(args) => {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;

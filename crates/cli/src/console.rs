@@ -30,5 +30,5 @@ pub fn options(writes: bool, device_reads_per_s: Option<f64>) -> ConsoleOptions 
 }
 
 fn probe(db: &Database) -> SqlResult<f64> {
-    Ok(device::limit(db, PROBE)?.reads_per_s)
+    Ok(device::limit(db, device::DEPTH, PROBE)?.reads_per_s)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bench::modes::{self, ModeRun};
 use bench::{device, ooo};
 use clap::Args;
-use engine::{Database, ExecutionMode, SqlResult};
+use engine::{Database, ExecutionMode, Session, SqlError, SqlResult};
 
 use crate::serve::{self, ServeArgs};
 use crate::tpch::Common;
@@ -52,13 +52,18 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     describe(&db);
     device::read_through(&db)?;
     db.know_device()?;
-    let limit = device::limit(&db, PROBE)?.reads_per_s;
+    let limit = device::limit(&db, device::DEPTH, PROBE)?.reads_per_s;
+    let one_reader = device::limit(&db, 1, PROBE)?.reads_per_s;
     let mut session = db.session();
     let mut runs = vec![];
     for mode in ExecutionMode::ALL {
-        runs.push((mode, modes::run(&mut session, text, mode, true)?));
+        runs.push(match mode {
+            ExecutionMode::Static => best_static(&mut session, text)?,
+            _ => (mode.name().to_owned(), modes::run(&mut session, text, mode, true)?),
+        });
     }
     print_table(&runs, limit);
+    println!("  for one reader: {one_reader:.0}; many over one: {:.1}x", limit / one_reader);
     next_steps(&common);
     drop(session);
     db.close()?;
@@ -99,14 +104,28 @@ fn describe(db: &Database) {
     );
 }
 
-fn print_table(runs: &[(ExecutionMode, ModeRun)], limit: f64) {
+/// The fastest of static runs with one partition for each worker and with more of them.
+fn best_static(session: &mut Session, text: &str) -> SqlResult<(String, ModeRun)> {
+    let workers = session.database().worker_count();
+    let mut best: Option<(String, ModeRun)> = None;
+    for partitions in [workers].into_iter().chain(ooo::PARTITIONS) {
+        session.settings().static_partitions = partitions;
+        let run = modes::run(session, text, ExecutionMode::Static, true)?;
+        if best.as_ref().is_none_or(|(_, best)| run.elapsed < best.elapsed) {
+            best = Some((format!("static, {partitions} parts"), run));
+        }
+    }
+    best.ok_or_else(|| SqlError::internal("static is tried with some numbers of partitions"))
+}
+
+fn print_table(runs: &[(String, ModeRun)], limit: f64) {
     let heads = ["mode", "time", "speed-up", "tasks", "reads", "reads/s", "of device", "CPU"];
     let serial = runs[0].1.elapsed.as_secs_f64();
     let mut lines = vec![heads.map(str::to_owned)];
     for (mode, run) in runs {
         let elapsed = run.elapsed.as_secs_f64();
         lines.push([
-            mode.name().to_owned(),
+            mode.clone(),
             format!("{:.1} ms", elapsed * 1e3),
             format!("{:.1}x", serial / elapsed),
             run.tasks.to_string(),

@@ -11,6 +11,9 @@ pub(crate) struct Counters {
     pub(crate) panicked: AtomicU64,
     pub(crate) ops: AtomicU64,
     pub(crate) enters: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) write_bytes: AtomicU64,
+    pub(crate) syncs: AtomicU64,
     pub(crate) sleeps: AtomicU64,
     pub(crate) migrated: AtomicU64,
     pub(crate) registered_files: AtomicU64,
@@ -47,6 +50,9 @@ impl Counters {
             panic_count: get(&self.panicked),
             op_count: get(&self.ops),
             enter_count: get(&self.enters),
+            write_count: get(&self.writes),
+            write_bytes: get(&self.write_bytes),
+            sync_count: get(&self.syncs),
             sleep_count: get(&self.sleeps),
             migrated_count: get(&self.migrated),
             registered_file_count: get(&self.registered_files),
@@ -77,6 +83,12 @@ pub struct WorkerStats {
     pub op_count: u64,
     /// System calls into the ring.
     pub enter_count: u64,
+    /// Writes to files completed.
+    pub write_count: u64,
+    /// Bytes that they wrote.
+    pub write_bytes: u64,
+    /// Times that files were made durable: syncs completed, and writes that are durable when they end.
+    pub sync_count: u64,
     /// Times that the worker slept in the kernel.
     pub sleep_count: u64,
     /// Tasks that it took over before they started.

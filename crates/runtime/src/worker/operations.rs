@@ -11,8 +11,9 @@ use stdx::Key;
 
 use super::Worker;
 use crate::account::{LocalAccount, add, subtract};
+use crate::fs::Durability;
 use crate::op::{Op, OpEntry, Outcome, Transfer};
-use crate::stats::bump;
+use crate::stats::{Counters, bump};
 
 impl Worker {
     /// Takes an operation over; it starts at once unless too many are in flight.
@@ -111,6 +112,7 @@ impl Worker {
             assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
             self.sockets.set(self.sockets.get() - u32::from(entry.op.is_socket()));
             self.clients.set(self.clients.get() - u32::from(entry.op.is_client()));
+            count_writes(self.counters(), &entry.op, &outcome);
             if let Some(local) = &entry.account {
                 count(local, &entry.op, &outcome, entry.begun_ns);
             }
@@ -201,6 +203,21 @@ fn replace_waker(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
         return None;
     }
     place.replace(waker.clone())
+}
+
+/// Counts what has been written and made durable.
+fn count_writes(counters: &Counters, op: &Op, outcome: &Outcome) {
+    let Outcome::Count(Ok(bytes)) = outcome else { return };
+    match op {
+        Op::Write(transfer) => {
+            bump(&counters.writes, 1);
+            bump(&counters.write_bytes, *bytes as u64);
+            let durable = matches!(transfer.durability, Durability::Flag | Durability::Linked);
+            bump(&counters.syncs, u64::from(durable));
+        }
+        Op::SyncData(_) => bump(&counters.syncs, 1),
+        _ => {}
+    }
 }
 
 fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {

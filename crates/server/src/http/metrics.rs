@@ -197,7 +197,7 @@ fn archive(page: &mut Page, status: &ArchiveStatus) {
 fn workers(page: &mut Page, stats: &[WorkerStats]) {
     type Get = fn(&WorkerStats) -> f64;
     let seconds = 1e-9;
-    let counters: [(&str, &str, f64, Get); 8] = [
+    let counters: [(&str, &str, f64, Get); 11] = [
         ("dovetail_worker_busy_seconds", "Time spent running tasks.", seconds, |s| {
             s.busy_ns as f64
         }),
@@ -207,6 +207,9 @@ fn workers(page: &mut Page, stats: &[WorkerStats]) {
         ("dovetail_tasks_finished", "Tasks that ended.", 1.0, |s| s.finish_count as f64),
         ("dovetail_tasks_panicked", "Tasks that panicked.", 1.0, |s| s.panic_count as f64),
         ("dovetail_io_operations", "Operations begun.", 1.0, |s| s.op_count as f64),
+        ("dovetail_io_writes", "Writes to files.", 1.0, |s| s.write_count as f64),
+        ("dovetail_io_written_bytes", "Bytes that they wrote.", 1.0, |s| s.write_bytes as f64),
+        ("dovetail_io_syncs", "Times that files were made durable.", 1.0, |s| s.sync_count as f64),
         ("dovetail_io_enters", "System calls into the ring.", 1.0, |s| s.enter_count as f64),
     ];
     for (name, help, unit, get) in counters {
