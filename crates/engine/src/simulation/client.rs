@@ -12,7 +12,9 @@ use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::Report;
+use super::copied;
 use super::defined::{Defined, Definition};
+use super::family::{self, Family};
 use super::model::{self, Rows, Step};
 use crate::database::Database;
 use crate::locks::DEADLOCK;
@@ -41,6 +43,10 @@ pub(super) struct Known {
     pub(super) copies: Vec<Option<Rows>>,
     /// What the table is if the copy has come with the transaction that is on its way.
     pub(super) migrated: Option<Rows>,
+    /// What the two tables with a foreign key may be: the last is after the last statement that was acknowledged.
+    pub(super) families: Vec<Family>,
+    /// If a statement on its way has come through.
+    pub(super) possible_family: Option<Family>,
     /// The last number that the sequence has given out.
     pub(super) last_number: i64,
     /// The last one of which it is durable that it was given out.
@@ -57,6 +63,7 @@ impl Known {
     /// All that was acknowledged is durable.
     pub(super) fn settle(&mut self) {
         self.earlier.clear();
+        self.families.drain(..self.families.len().saturating_sub(1));
         self.durable_number = self.last_number;
     }
 }
@@ -82,7 +89,7 @@ pub(super) struct Client {
     pub(super) notes: Notes,
     machine: Machine,
     /// Whether its commits wait until they are durable.
-    waits: bool,
+    pub(super) waits: bool,
     pub(super) report: Report,
 }
 
@@ -137,7 +144,8 @@ impl Client {
     }
 
     async fn steps(&mut self, count: usize) -> Result<(), Stop> {
-        for sql in model::setup(self.number, self.storage) {
+        let tables = model::setup(self.number, self.storage).into_iter();
+        for sql in tables.chain(family::setup(self.number, self.storage)) {
             let done = self.session.run_all(&sql).await.map(drop);
             let is_done = done.is_ok();
             self.must(&sql, done)?;
@@ -150,6 +158,7 @@ impl Client {
             let mut known = lock(&self.notes);
             (known.exists, known.defined) = (true, vec![Defined::default()]);
             known.copies = vec![None];
+            known.families = vec![Family::default()];
         }
         for _ in 0..count {
             self.step().await?;
@@ -158,7 +167,7 @@ impl Client {
     }
 
     async fn step(&mut self) -> Result<(), Stop> {
-        match self.prng.below(14) {
+        match self.prng.below(20) {
             0..6 => {
                 let rows = lock(&self.notes).certain.clone();
                 let step = model::change(&mut self.prng, self.number, &rows);
@@ -173,6 +182,14 @@ impl Client {
                 let done = self.session.run_all("checkpoint").await.map(drop);
                 self.must_settle("checkpoint", done)
             }
+            13 | 14 => {
+                let rows = lock(&self.notes).certain.clone();
+                let step = copied::random(&mut self.prng, self.number, &rows);
+                self.change(step).await
+            }
+            15 | 16 => self.change_family().await,
+            17 => self.compare_family().await,
+            18 => self.temporary().await,
             _ => self.compare().await,
         }
     }
@@ -238,12 +255,12 @@ impl Client {
         lock(&self.notes).possible = step.next.clone();
         let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
         let done = match self.prng.below(10) {
-            0 => self.cancelled_after(patience, &step.sql).await,
-            1 => match self.dropped_after(patience, &step.sql).await {
+            0 => self.cancelled_after(patience, &step).await,
+            1 => match self.step_dropped_after(patience, &step).await {
                 Some(done) => done,
                 None => return self.find_out(&step).await,
             },
-            _ => self.session.run_all(&step.sql).await.map(drop),
+            _ => self.run_step(&step).await,
         };
         self.judge(&step, done)
     }
@@ -256,7 +273,7 @@ impl Client {
                 Ok(())
             }
             (Ok(()), None) => Err(Stop::Defect(format!("{}: not refused", step.sql))),
-            (Err(error), None) if error.state == SqlState::UNIQUE_VIOLATION => {
+            (Err(error), None) if error.state == step.refusal => {
                 lock(&self.notes).possible = None;
                 self.report.refusals += 1;
                 Ok(())
@@ -285,24 +302,36 @@ impl Client {
         }
     }
 
-    async fn cancelled_after(&mut self, patience: Duration, sql: &str) -> SqlResult<()> {
+    async fn cancelled_after(&mut self, patience: Duration, step: &Step) -> SqlResult<()> {
         let handle = self.session.cancel_handle();
         let canceller = runtime::spawn(async move {
             time::sleep(patience).await;
             handle.cancel();
         });
-        let done = self.session.run_all(sql).await;
+        let done = self.run_step(step).await;
         canceller.abort();
-        done.map(drop)
+        done
     }
 
     /// `None`: it was dropped at a suspension, its end is not known.
-    async fn dropped_after(&mut self, patience: Duration, sql: &str) -> Option<SqlResult<()>> {
-        let done = time::timeout(patience, self.session.run_all(sql)).await;
+    pub(super) async fn dropped_after(
+        &mut self,
+        patience: Duration,
+        sql: &str,
+    ) -> Option<SqlResult<()>> {
+        self.step_dropped_after(patience, &Step::of(sql.to_owned(), None)).await
+    }
+
+    async fn step_dropped_after(
+        &mut self,
+        patience: Duration,
+        step: &Step,
+    ) -> Option<SqlResult<()>> {
+        let done = time::timeout(patience, self.run_step(step)).await;
         if done.is_err() {
             self.note_drop();
         }
-        done.ok().map(|done| done.map(drop))
+        done.ok()
     }
 
     /// What was dropped goes to its end, in a session that nobody has.
@@ -366,7 +395,7 @@ impl Client {
             return Ok(());
         }
         let next = if commits { rows } else { before };
-        self.judge(&Step { sql: texts.join("; "), next: Some(next) }, done)
+        self.judge(&Step::of(texts.join("; "), Some(next)), done)
     }
 
     pub(super) async fn block(&mut self, texts: &[String], commits: bool) -> SqlResult<()> {
@@ -412,7 +441,7 @@ impl Client {
         self.same("all", &found, &expected)
     }
 
-    fn same(&mut self, what: &str, found: &Rows, expected: &Rows) -> Result<(), Stop> {
+    pub(super) fn same(&mut self, what: &str, found: &Rows, expected: &Rows) -> Result<(), Stop> {
         self.report.comparisons += 1;
         if found == expected {
             return Ok(());
@@ -433,7 +462,11 @@ impl Client {
         }
     }
 
-    fn answered<T>(&mut self, sql: &str, answer: SqlResult<T>) -> Result<Option<T>, Stop> {
+    pub(super) fn answered<T>(
+        &mut self,
+        sql: &str,
+        answer: SqlResult<T>,
+    ) -> Result<Option<T>, Stop> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
             Err(error) => self.failed(sql, &error).map(|()| None),

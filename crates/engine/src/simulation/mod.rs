@@ -1,8 +1,8 @@
 //! SQL under attack, in the runtime's simulation: one seed, one run, the same every time.
 //!
 //! Several clients run random statements, each on a table of its own, which a model follows: changes of
-//! rows, definitions, both in one transaction, sequences, transactions with savepoints, `REORGANIZE`, queries in
-//! between; column tables are merged in the background. Statements are
+//! rows, definitions, both in one transaction, sequences, transactions with savepoints, `REORGANIZE`, `COPY`, tables
+//! that a foreign key joins, temporary tables, queries in between; column tables are merged in the background. Statements are
 //! cancelled, and dropped at random suspensions. [`run`] takes a seed through four scenarios: a machine
 //! in which nothing fails (`calm`); a power cut at one write of the same run (`crash`), with a cut of
 //! the recovery as well; failing writes and syncs (`failing`); a full disk (`full`). Afterwards the
@@ -12,7 +12,9 @@
 //! [`history`]'s.
 
 mod client;
+mod copied;
 mod defined;
+mod family;
 pub mod history;
 mod migration;
 mod model;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use sql::catalog::TableStorage;
 use stdx::Prng;
+use types::SqlState;
 
 /// Keys are below this: few, so that statements meet.
 const KEYS: u64 = 600;
@@ -15,8 +16,19 @@ pub(super) type Rows = BTreeMap<i64, (i64, usize)>;
 /// A statement on the client's table, and what it leads to.
 pub(super) struct Step {
     pub(super) sql: String,
-    /// The rows afterwards; `None` when it has to be refused with 23505.
+    /// What the client sends with it.
+    pub(super) data: Option<String>,
+    /// The rows afterwards; `None` when it has to be refused.
     pub(super) next: Option<Rows>,
+    /// With which state.
+    pub(super) refusal: SqlState,
+}
+
+impl Step {
+    /// A statement that leads to `next`, or has a key that is there already.
+    pub(super) fn of(sql: String, next: Option<Rows>) -> Step {
+        Step { sql, data: None, next, refusal: SqlState::UNIQUE_VIOLATION }
+    }
 }
 
 /// Statements that make the table of client `number`.
@@ -40,7 +52,12 @@ fn method(number: usize) -> &'static str {
 
 /// All rows of the table, as the model has them.
 pub(super) fn all_rows(number: usize) -> String {
-    format!("select k, v, length(s) from t{number} order by k")
+    rows_of(&format!("t{number}"))
+}
+
+/// The same of any table.
+pub(super) fn rows_of(table: &str) -> String {
+    format!("select k, v, length(s) from {table} order by k")
 }
 
 /// Rows with some of the numbers, found by the index where the planner likes it.
@@ -58,9 +75,7 @@ pub(super) fn change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
         5 => insert_select(prng, number, rows),
         6 => move_keys(prng, number, rows),
         7 => add_series(prng, number, rows),
-        _ if prng.chance(0.2) => {
-            Step { sql: format!("truncate t{number}"), next: Some(Rows::new()) }
-        }
+        _ if prng.chance(0.2) => Step::of(format!("truncate t{number}"), Some(Rows::new())),
         _ => update(prng, number, rows),
     }
 }
@@ -80,12 +95,15 @@ fn range(prng: &mut Prng) -> (i64, i64) {
     (begin, begin + 1 + prng.below(most) as i64)
 }
 
+/// New rows with different keys.
+pub(super) fn new_rows(prng: &mut Prng) -> Rows {
+    let count = 1 + prng.below(6);
+    (0..count).map(|_| (prng.below(KEYS) as i64, (prng.below(20) as i64, length(prng)))).collect()
+}
+
 /// New rows with different keys, and their `VALUES`.
 fn values(prng: &mut Prng) -> (Rows, String) {
-    let count = 1 + prng.below(6);
-    let new: Rows = (0..count)
-        .map(|_| (prng.below(KEYS) as i64, (prng.below(20) as i64, length(prng))))
-        .collect();
+    let new = new_rows(prng);
     let mut text = String::new();
     for (at, (k, (v, length))) in new.iter().enumerate() {
         let comma = if at > 0 { ", " } else { "" };
@@ -98,7 +116,7 @@ fn insert(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     let (new, values) = values(prng);
     let sql = format!("insert into t{number} (k, v, s) values {values}");
     let is_new = !new.keys().any(|key| rows.contains_key(key));
-    Step { sql, next: is_new.then(|| with(rows, new)) }
+    Step::of(sql, is_new.then(|| with(rows, new)))
 }
 
 fn upsert(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
@@ -107,10 +125,10 @@ fn upsert(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
         "insert into t{number} (k, v, s) values {values} \
          on conflict (k) do update set v = excluded.v, s = excluded.s"
     );
-    Step { sql, next: Some(with(rows, new)) }
+    Step::of(sql, Some(with(rows, new)))
 }
 
-fn with(rows: &Rows, new: Rows) -> Rows {
+pub(super) fn with(rows: &Rows, new: Rows) -> Rows {
     let mut next = rows.clone();
     next.extend(new);
     next
@@ -123,7 +141,7 @@ fn update(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     );
     let mut next = rows.clone();
     next.range_mut(begin..end).for_each(|(_, row)| *row = (row.0 + 1, length));
-    Step { sql, next: Some(next) }
+    Step::of(sql, Some(next))
 }
 
 fn delete(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
@@ -131,7 +149,7 @@ fn delete(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     let sql = format!("delete from t{number} where k >= {begin} and k < {end}");
     let mut next = rows.clone();
     next.retain(|key, _| !(begin..end).contains(key));
-    Step { sql, next: Some(next) }
+    Step::of(sql, Some(next))
 }
 
 /// Rows that come from the table itself.
@@ -142,7 +160,7 @@ fn insert_select(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     );
     let new: Rows = rows.range(..KEYS as i64).map(|(key, row)| (key + far, *row)).collect();
     let is_new = !new.keys().any(|key| rows.contains_key(key));
-    Step { sql, next: is_new.then(|| with(rows, new)) }
+    Step::of(sql, is_new.then(|| with(rows, new)))
 }
 
 /// Keys that change, to where others may be.
@@ -153,7 +171,7 @@ fn move_keys(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     let mut next = rows.clone();
     next.retain(|key, _| !(begin..end).contains(key));
     let is_free = !moved.keys().any(|key| next.contains_key(key));
-    Step { sql, next: is_free.then(|| with(&next, moved)) }
+    Step::of(sql, is_free.then(|| with(&next, moved)))
 }
 
 /// Many rows at once, beyond what is changed in place.
@@ -169,5 +187,5 @@ fn add_series(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     );
     let new: Rows = (begin..end).map(|key| (key, (key % 7, 30))).collect();
     let is_new = !new.keys().any(|key| rows.contains_key(key));
-    Step { sql, next: is_new.then(|| with(rows, new)) }
+    Step::of(sql, is_new.then(|| with(rows, new)))
 }

@@ -11,6 +11,7 @@ use types::SqlState;
 use super::Report;
 use super::client::{Client, Known, Machine, Notes, Stop};
 use super::defined::Defined;
+use super::family;
 use super::model;
 use crate::database::Database;
 use crate::door;
@@ -162,11 +163,11 @@ fn recovered(given: &Options, disk: &Disk, seed: u64, known: &[Known]) -> Result
 /// Compares a table and a sequence with what their client knew; how many tables were compared.
 fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
     let mut client = Client::new(db.clone(), number, 0, Notes::default(), Machine::Sound);
-    let (found, copy, next) = door::wait(&db.handle(), || {
+    let (found, copy, family, next) = door::wait(&db.handle(), || {
         Box::pin(async {
             let found = client.rows(&model::all_rows(number)).await;
             let next = client.numbers(&format!("select nextval('q{number}')")).await;
-            (found, client.copy().await, next)
+            (found, client.copy().await, client.family().await, next)
         })
     });
     let found = match found {
@@ -181,6 +182,11 @@ fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
     }
     if known.exists && !copy.is_ok_and(|copy| known.allows_copy(&copy, &found)) {
         return Err(format!("c{number} after recovery is not what t{number} says"));
+    }
+    if known.exists {
+        let family = family.map_err(|_| format!("f{number} after recovery cannot be read"))?;
+        let what = |error| format!("f{number} after recovery: {error}");
+        family::recovered(known, &family).map_err(what)?;
     }
     let defined = Defined::found(&db.newest(), number);
     if known.exists && !defined.as_ref().is_some_and(|found| known.defined.contains(found)) {
