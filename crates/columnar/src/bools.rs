@@ -1,7 +1,7 @@
 //! Booleans: a bit for each row.
 
 use crate::error::Result;
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::view::View;
 

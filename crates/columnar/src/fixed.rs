@@ -2,8 +2,8 @@
 
 use arrow_buffer::i256;
 
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::header::Encoding;
 use crate::mask::Mask;
 use crate::restriction::{Range, words_of_decimals};
 use crate::view::{View, push_pad8};

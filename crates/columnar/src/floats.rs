@@ -3,8 +3,8 @@
 //! The arithmetic is part of the format (`docs/format/block.md`, section 4.3), so it stands here
 //! and not in a library whose next version may round otherwise.
 
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::header::Encoding;
 use crate::view::{View, pad8, push_pad8};
 use crate::words::{self, Decoder, Packed, Word, push_packed};
 

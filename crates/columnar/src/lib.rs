@@ -9,10 +9,12 @@
 mod bools;
 mod chunk;
 mod class;
+mod encoding;
 mod error;
 mod fixed;
 mod floats;
 mod header;
+mod layout;
 mod mask;
 mod raw;
 mod restriction;
@@ -25,11 +27,10 @@ mod zone;
 
 pub use chunk::{Chunk, ChunkBuilder, ChunkEncoder, ColumnEncoder, encode};
 pub use class::NARROW_DIGITS_MAX;
+pub use encoding::Encoding;
 pub use error::{Damage, Error, Part, Result};
-pub use header::{
-    BODY_BYTES_MAX, ChunkHeader, ColumnHeader, Encoding, SECTOR_BYTES, SEGMENT_BYTES_MAX, Segment,
-    VECTOR_ROWS, VectorHeader,
-};
+pub use header::{ChunkHeader, ColumnHeader, Segment, VectorHeader};
+pub use layout::{BODY_BYTES_MAX, SECTOR_BYTES, SEGMENT_BYTES_MAX, VECTOR_ROWS};
 pub use mask::Mask;
 pub use restriction::{Comparison, Restriction};
 pub use vector::{Gather, ROWS_ALONE_MAX, Vector};

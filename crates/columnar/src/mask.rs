@@ -2,7 +2,7 @@
 
 use arrow_buffer::BooleanBuffer;
 
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 
 const WORDS: usize = VECTOR_ROWS / 64;
 

@@ -1,7 +1,7 @@
 //! What the vectors of a column share: it lies in the header (`docs/format/block.md`, section 5).
 
 use crate::error::Result;
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::strings::{Stored, Symbols, Texts};
 use crate::view::View;
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::error::{Damage, Error, Part, Result};
-use crate::header::SECTOR_BYTES;
+use crate::layout::SECTOR_BYTES;
 
 /// Bytes of the body that are in memory.
 #[derive(Clone, Copy, Debug)]

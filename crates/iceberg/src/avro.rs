@@ -4,16 +4,14 @@
 //! few takes a byte that is there, so neither memory nor time follows from what a length claims.
 
 mod codec;
-mod datum;
+pub(crate) mod datum;
 mod shape;
 
 use std::collections::BTreeMap;
 
-pub(crate) use datum::{Datum, Record};
-
-use crate::{Error, Result};
+use crate::fault::{Error, Result};
 use codec::{Block, Codec};
-use datum::Reader;
+use datum::{Reader, Record};
 use shape::Shapes;
 
 const MAGIC: &[u8] = b"Obj\x01";

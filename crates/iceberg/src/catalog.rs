@@ -1,8 +1,9 @@
 //! What REST catalogs are asked, and what they answer about themselves.
 
 use crate::document::Object;
+use crate::fault::{Error, Result};
 use crate::metadata::json_of;
-use crate::{Error, Result, StorePlace};
+use crate::vended::StorePlace;
 
 /// Between the parts of a namespace.
 const SEPARATOR: &str = "\u{1f}";

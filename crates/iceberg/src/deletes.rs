@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Content, DataFile, Result, TableMetadata};
+use crate::fault::Result;
+use crate::manifest::{Content, DataFile};
+use crate::metadata::TableMetadata;
 
 /// The delete files of a snapshot.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Error, Result};
+use crate::fault::{Error, Result};
 
 /// An object of a document.
 #[derive(Clone, Copy)]

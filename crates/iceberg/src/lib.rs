@@ -27,13 +27,7 @@ pub use manifest::{Content, DataFile, Manifest, ManifestFiles, ManifestList};
 pub use metadata::{METADATA_BYTES_MAX, Snapshot, TableMetadata, unzipped};
 pub use names::{hinted, moved, place, version_of};
 pub use partition::{PartitionField, PartitionSpec};
-pub use schema::{Field, NameMapping, Schema, Type};
+pub use schema::{DELETED_PATH_FIELD, DELETED_POSITION_FIELD, Field, NameMapping, Schema, Type};
 pub use transform::Transform;
 pub use value::Value;
 pub use vended::{StorePlace, VendedKeys};
-
-/// The field that a position delete file names data files in.
-pub const DELETED_PATH_FIELD: i32 = 2_147_483_546;
-
-/// The field that has the positions of deleted rows in their data file.
-pub const DELETED_POSITION_FIELD: i32 = 2_147_483_545;

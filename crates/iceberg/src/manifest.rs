@@ -1,10 +1,12 @@
 //! Manifest lists and manifests: which files a snapshot has, and what is known of each.
 
-use crate::avro::{Container, Datum, Next, Record};
-use crate::value::unscaled;
-use crate::{
-    DELETED_PATH_FIELD, Error, Field, PartitionSpec, Result, Schema, TableMetadata, Type, Value,
-};
+use crate::avro::datum::{Datum, Record};
+use crate::avro::{Container, Next};
+use crate::fault::{Error, Result};
+use crate::metadata::TableMetadata;
+use crate::partition::PartitionSpec;
+use crate::schema::{DELETED_PATH_FIELD, Field, Schema, Type};
+use crate::value::{Value, unscaled};
 
 /// Entries of manifests that tell of a file that is there no more.
 const STATUS_DELETED: i64 = 2;

@@ -7,7 +7,9 @@ use flate2::read::MultiGzDecoder;
 use serde_json::Value as Json;
 
 use crate::document::Object;
-use crate::{Error, NameMapping, PartitionSpec, Result, Schema};
+use crate::fault::{Error, Result};
+use crate::partition::PartitionSpec;
+use crate::schema::{NameMapping, Schema};
 
 /// Bytes of a metadata file at most: a snapshot takes about a kilobyte, and tables keep some thousand.
 pub const METADATA_BYTES_MAX: u64 = 64 << 20;

@@ -1,6 +1,6 @@
 //! Names of metadata files, and where things lie.
 
-use crate::{Error, Result};
+use crate::fault::{Error, Result};
 
 const METADATA_ENDS: [&str; 3] = [".gz.metadata.json", ".metadata.json.gz", ".metadata.json"];
 

@@ -1,8 +1,10 @@
 //! Partition specs: from which columns it follows in which partition a row lies.
 
 use crate::document::Object;
+use crate::fault::Result;
 use crate::manifest::newest;
-use crate::{Result, Schema, Transform, Type};
+use crate::schema::{Schema, Type};
+use crate::transform::Transform;
 
 /// A value that all rows of a partition have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]

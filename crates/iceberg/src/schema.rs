@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::document::Object;
-use crate::{Error, Result};
+use crate::fault::{Error, Result};
+
+/// The field that a position delete file names data files in.
+pub const DELETED_PATH_FIELD: i32 = 2_147_483_546;
+
+/// The field that has the positions of deleted rows in their data file.
+pub const DELETED_POSITION_FIELD: i32 = 2_147_483_545;
 
 /// Digits of a decimal at most.
 const PRECISION_MAX: u8 = 38;

@@ -1,6 +1,7 @@
 //! Partition transforms: what the partition of a row says of a column's value.
 
-use crate::{Type, Value};
+use crate::schema::Type;
+use crate::value::Value;
 
 /// Microseconds of an hour and of a day.
 const HOUR_US: i64 = 3_600_000_000;

@@ -1,6 +1,6 @@
 //! Single values: bounds of columns, and what a partition has in common.
 
-use crate::Type;
+use crate::schema::Type;
 
 /// A value of a primitive type.
 #[derive(Clone, Debug, PartialEq)]

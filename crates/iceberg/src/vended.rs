@@ -6,8 +6,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::catalog::CatalogConfig;
 use crate::document::Object;
-use crate::{CatalogConfig, Error, Result};
+use crate::fault::{Error, Result};
 
 const ID: &str = "s3.access-key-id";
 const SECRET: &str = "s3.secret-access-key";

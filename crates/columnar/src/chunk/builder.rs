@@ -9,7 +9,7 @@ use types::LogicalType;
 
 use super::{Chunk, encode};
 use crate::error::{Error, Result};
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 
 /// Rows of a chunk at most, whatever they take: what waits in memory is not encoded.
 const ROWS_MAX: usize = 1 << 20;

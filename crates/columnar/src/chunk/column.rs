@@ -7,11 +7,10 @@ use arrow_buffer::NullBuffer;
 use types::LogicalType;
 
 use crate::class::Class;
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::header::{
-    BODY_BYTES_MAX, ColumnParts, Encoding, SECTOR_BYTES, SEGMENT_BYTES_MAX, Segment, VECTOR_ROWS,
-    VectorHeader,
-};
+use crate::header::{ColumnParts, Segment, VectorHeader};
+use crate::layout::{BODY_BYTES_MAX, SECTOR_BYTES, SEGMENT_BYTES_MAX, VECTOR_ROWS};
 use crate::raw::{Raw, check_digits, lists_as_text, validity_bytes};
 use crate::strings::{SharedFinder, SharedWriter};
 use crate::zone::Zone;

@@ -11,7 +11,8 @@ use types::LogicalType;
 
 use crate::class::stored_type;
 use crate::error::{Error, Result};
-use crate::header::{BODY_BYTES_MAX, ColumnParts, write};
+use crate::header::{ColumnParts, write};
+use crate::layout::BODY_BYTES_MAX;
 
 /// An encoded chunk: two byte strings that are kept apart.
 #[derive(Clone, Debug, PartialEq, Eq)]

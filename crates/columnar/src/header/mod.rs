@@ -10,21 +10,11 @@ use std::ops::Range;
 use types::LogicalType;
 
 use crate::class::Class;
+use crate::encoding::Encoding;
 use crate::error::{Damage, Error, Part, Result};
+use crate::layout::{SECTOR_BYTES, VECTOR_ROWS};
 use crate::shared::Shared;
 use crate::zone::Zone;
-
-/// Rows of a vector; why so many: `docs/format/block.md`, section 1.
-pub const VECTOR_ROWS: usize = 1024;
-
-/// Bytes of a sector: the least that is read of a body, and what a checksum covers.
-pub const SECTOR_BYTES: usize = 4 << 10;
-
-/// Bytes of a segment, unless one vector takes more: what is read at once of an SSD.
-pub const SEGMENT_BYTES_MAX: usize = 64 << 10;
-
-/// Bytes of a body at most, so that offsets in it are 32 bits with room to spare.
-pub const BODY_BYTES_MAX: usize = 1 << 30;
 
 /// Bytes before the columns.
 const FIXED_BYTES: usize = 32;
@@ -43,56 +33,6 @@ const SHARED_BYTES_MAX: usize = 64 << 10;
 
 const MAGIC: [u8; 4] = *b"DVCK";
 const VERSION: u8 = 1;
-
-/// How the values of a vector are stored (`docs/format/block.md`, section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Encoding {
-    /// One value, or only nulls.
-    Constant,
-    /// The values as they are.
-    Plain,
-    /// Frame of reference and bit packing.
-    Packed,
-    /// A dictionary of the vector.
-    Dictionary,
-    /// Run lengths.
-    Runs,
-    /// Differences with restarts.
-    Delta,
-    /// Symbols of one to eight bytes (FSST).
-    Symbols,
-    /// Integers and powers of ten (ALP).
-    Digits,
-    /// Decimals as words and one power of ten.
-    Scaled,
-    /// The dictionary of the column.
-    Shared,
-}
-
-impl Encoding {
-    const ALL: [Encoding; 10] = [
-        Encoding::Constant,
-        Encoding::Plain,
-        Encoding::Packed,
-        Encoding::Dictionary,
-        Encoding::Runs,
-        Encoding::Delta,
-        Encoding::Symbols,
-        Encoding::Digits,
-        Encoding::Scaled,
-        Encoding::Shared,
-    ];
-
-    /// The number in the header.
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// The encoding with that number.
-    pub(crate) fn of_number(number: u8) -> Option<Encoding> {
-        Encoding::ALL.get(usize::from(number)).copied()
-    }
-}
 
 /// The header of a chunk.
 #[derive(Clone, Debug)]

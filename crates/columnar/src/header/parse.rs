@@ -1,12 +1,13 @@
 //! Reads a header: each count and each place is checked here, so that the rest may use them.
 
 use super::{
-    BODY_BYTES_MAX, COLUMN_BYTES, ChunkHeader, ColumnHeader, Encoding, FIXED_BYTES, MAGIC,
-    SECTOR_BYTES, SEGMENT_ENTRY_BYTES, SHARED_BYTES_MAX, Segment, VECTOR_ENTRY_BYTES, VECTOR_ROWS,
-    VERSION, VectorHeader,
+    COLUMN_BYTES, ChunkHeader, ColumnHeader, FIXED_BYTES, MAGIC, SEGMENT_ENTRY_BYTES,
+    SHARED_BYTES_MAX, Segment, VECTOR_ENTRY_BYTES, VERSION, VectorHeader,
 };
 use crate::class::{Class, type_of_number};
+use crate::encoding::Encoding;
 use crate::error::Result;
+use crate::layout::{BODY_BYTES_MAX, SECTOR_BYTES, VECTOR_ROWS};
 use crate::shared::Shared;
 use crate::view::{Piece, View};
 use crate::zone::Zone;

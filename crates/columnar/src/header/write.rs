@@ -1,7 +1,8 @@
 //! Writes a header.
 
-use super::{FIXED_BYTES, MAGIC, SECTOR_BYTES, Segment, VERSION, VectorHeader};
+use super::{FIXED_BYTES, MAGIC, Segment, VERSION, VectorHeader};
 use crate::class::{Class, type_number};
+use crate::layout::SECTOR_BYTES;
 use crate::zone::Zone;
 
 /// What a header says of a column.

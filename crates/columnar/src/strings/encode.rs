@@ -6,7 +6,8 @@ use fsst::Compressor;
 
 use super::lengths::push_lengths;
 use super::symbols::{Sample, compress, push_table};
-use crate::header::{Encoding, VECTOR_ROWS};
+use crate::encoding::Encoding;
+use crate::layout::VECTOR_ROWS;
 use crate::view::{push_count, push_pad8};
 use crate::words::push_unscaled;
 

@@ -11,8 +11,9 @@ use std::ops::Range;
 
 use arrow_buffer::Buffer;
 
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::header::{Encoding, VECTOR_ROWS};
+use crate::layout::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::shared::Shared;
 use crate::view::View;

@@ -8,7 +8,7 @@ use fsst::Compressor;
 
 use super::Texts;
 use crate::error::Result;
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::view::{View, pad8, push_count, push_pad8};
 
 /// The code after which a byte stands for itself.

@@ -18,7 +18,7 @@ use super::read::Wanted;
 use super::views::{Views, is_text};
 use crate::class::{NARROW_DIGITS_MAX, stored_type};
 use crate::error::{Error, Result};
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::words::Word;
 
 /// An array in the making.

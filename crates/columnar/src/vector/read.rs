@@ -6,10 +6,11 @@ use super::Vector;
 use super::arrays::{Values, array_of};
 use crate::bools;
 use crate::class::Class;
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::fixed::Fixed;
 use crate::floats::{FloatWord, Floats};
-use crate::header::{Encoding, VECTOR_ROWS};
+use crate::layout::VECTOR_ROWS;
 use crate::strings::{Strings, Texts, TextsBuilder};
 use crate::words::{Decoder, Word};
 

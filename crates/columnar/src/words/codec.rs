@@ -5,8 +5,9 @@ use super::dictionary::{distinct, push_dictionary, sorted_distinct};
 use super::packed::{common_factor, in_signed_range, packed_len, push_packed};
 use super::runs::{Runs, push_runs};
 use super::{Coded, Packed, Word};
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::header::{Encoding, VECTOR_ROWS};
+use crate::layout::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::view::{View, pad8};
 

@@ -3,7 +3,7 @@
 use super::Word;
 use super::packed::{Packed, push_unscaled};
 use crate::error::Result;
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::view::{View, push_count};
 

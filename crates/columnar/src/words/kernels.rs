@@ -5,7 +5,7 @@
 macro_rules! loops {
     ($name:ident, $word:ident $(, #[$features:meta])?) => {
         mod $name {
-            use crate::header::VECTOR_ROWS;
+            use crate::layout::VECTOR_ROWS;
             use crate::mask::Mask;
             use crate::words::{ROW_BYTES, Word};
 

@@ -4,7 +4,7 @@ use stdx::Vectors;
 
 use super::{ROW_BYTES, Word};
 use crate::error::Result;
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::view::View;
 

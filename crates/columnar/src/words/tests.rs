@@ -3,7 +3,7 @@
 use stdx::{Prng, Vectors};
 
 use super::{Packed, Word, push_packed, push_unscaled};
-use crate::header::VECTOR_ROWS;
+use crate::layout::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::view::{Piece, View};
 

@@ -7,7 +7,7 @@ use std::io::Read;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-use crate::{Error, Result};
+use crate::fault::{Error, Result};
 
 /// Bytes of a block at most: writers end blocks after 16 to 64 KiB, and some after a whole manifest, which has
 /// 8 MiB by default.

@@ -1,8 +1,8 @@
 //! Values as they are written.
 
 use super::shape::{Shape, Shapes};
+use crate::fault::{Error, Result};
 use crate::value::unscaled;
-use crate::{Error, Result};
 
 /// Values within values: manifests have six levels.
 const DEPTH_MAX: usize = 32;

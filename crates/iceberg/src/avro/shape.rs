@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::document::Object;
-use crate::{Error, Result};
+use crate::fault::{Error, Result};
 
 /// How a value is written.
 #[derive(Clone, Debug)]

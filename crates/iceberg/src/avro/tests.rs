@@ -1,7 +1,8 @@
 //! Containers that are not as they should be.
 
-use super::{Container, Datum, Next};
-use crate::{ErrorKind, Result};
+use super::datum::Datum;
+use super::{Container, Next};
+use crate::fault::{ErrorKind, Result};
 
 const SCHEMA: &str = r#"{"type": "record", "name": "r", "fields": [
     {"name": "a", "type": "long", "field-id": 1},

@@ -2,7 +2,8 @@
 
 use super::{DataFile, Manifest, ManifestFiles};
 use crate::avro::tests::{container_with, text, zigzag};
-use crate::{Result, TableMetadata};
+use crate::fault::Result;
+use crate::metadata::TableMetadata;
 
 const SCHEMA: &str = r#"{"type": "record", "name": "entry", "fields": [
     {"name": "status", "type": "int", "field-id": 0},

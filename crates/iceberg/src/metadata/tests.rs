@@ -1,7 +1,9 @@
 //! Metadata files, whole and damaged.
 
 use super::TableMetadata;
-use crate::{ErrorKind, Transform, Type};
+use crate::fault::ErrorKind;
+use crate::schema::Type;
+use crate::transform::Transform;
 
 const V1: &str = r#"{"format-version": 1, "location": "s3://b/t/", "schema": {"fields": [
     {"id": 1, "name": "a", "type": "decimal(9, 2)", "required": true},

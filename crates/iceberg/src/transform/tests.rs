@@ -1,7 +1,9 @@
 //! Hashes of the specification's appendix B, and ranges of partitions.
 
 use super::{hash, shortest};
-use crate::{Transform, Type, Value};
+use crate::schema::Type;
+use crate::transform::Transform;
+use crate::value::Value;
 
 /// The table of appendix B, "32-bit hash requirements".
 #[test]

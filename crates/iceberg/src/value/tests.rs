@@ -1,7 +1,8 @@
 //! Values by their bytes.
 
 use super::unscaled;
-use crate::{Type, Value};
+use crate::schema::Type;
+use crate::value::Value;
 
 #[test]
 fn values_are_read_from_their_bytes() {

@@ -1,9 +1,9 @@
 //! Keys of answers: whose they are, and that none is shown.
 
 use super::VendedKeys;
-use crate::CatalogConfig;
+use crate::catalog::CatalogConfig;
 
-fn read(answer: &str, catalog: &str) -> crate::Result<Vec<VendedKeys>> {
+fn read(answer: &str, catalog: &str) -> crate::fault::Result<Vec<VendedKeys>> {
     let catalog = CatalogConfig::parse(catalog.as_bytes())?;
     VendedKeys::of_answer(answer.as_bytes(), &catalog)
 }
