@@ -1,7 +1,6 @@
 //! Why a request failed, whether another try can help, and what the store has said.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// The result of a request.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -28,6 +28,7 @@ mod provider;
 mod resolve;
 mod restart;
 mod seal;
+mod shared;
 mod store;
 mod throttle;
 mod tls;
@@ -38,7 +39,7 @@ mod xml;
 pub use allow::AllowList;
 #[cfg(feature = "object_store")]
 pub use bridge::ObjectStoreBridge;
-pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, Options, S3Options, Style};
+pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, S3Options, Style};
 pub use credentials::{
     CredentialChain, Credentials, Handing, Keys, SessionKeys, Token, TokenClient,
 };
@@ -48,6 +49,7 @@ pub use limits::Limits;
 pub use location::Endpoint;
 pub use operation::{Condition, ListPage, ObjectInfo};
 pub use seal::{ChunkPlace, DataKey, FileId, FileOwner, Opener, Sealer, Segments, sealed_len};
+pub use shared::Options;
 pub use store::{Store, Usage};
 pub use tls::Trust;
 pub use upload::Upload;

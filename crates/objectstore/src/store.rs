@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use runtime::time::{self, Instant};
 
 use crate::attempt::Until;
-use crate::backoff;
-use crate::client::{Client, Gate, Shared};
+use crate::client::Client;
 use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{Head, Sink};
 use crate::operation::{ListPage, ObjectInfo, Operation};
-use crate::price;
 use crate::provider::Provider;
 use crate::restart::Restarts;
-use crate::tls;
+use crate::shared::{Gate, Shared};
 use crate::write::RECEIPT_BYTES_MAX;
+use crate::{backoff, price, tls};
 
 /// The document that a store answers with, at most: a page of a list has a thousand names of a
 /// thousand bytes, each perhaps encoded.

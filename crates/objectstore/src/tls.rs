@@ -1,9 +1,8 @@
 //! TLS on a connection to a store. The library keeps the state of the protocol and decrypts in place;
 //! the bytes go over the runtime's sockets. Certificates are always verified.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use runtime::net::Socket;
 use runtime::time::{self, Duration, Instant};

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{SqlError, SqlState};
-use runtime::net::{Listener, Socket, Spare};
+use runtime::net::{Address, Listener, Socket, Spare};
 use runtime::{spawn_on, time, worker_count};
 
+use crate::connection::Connection;
 use crate::log::Severity;
 use crate::output::Output;
-use crate::{Shared, serve};
+use crate::places::Stranger;
+use crate::shared::Shared;
 
 /// How long accepting rests after an error that may pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -100,4 +102,18 @@ async fn say_full(socket: &Socket) {
     output.error(&error, "FATAL");
     // Who does not take it at once is gone without it.
     let _ = time::timeout(ACCEPT_PAUSE, socket.send_all(&output.bytes)).await;
+}
+
+pub(crate) async fn serve(socket: Socket, peer: Address, stranger: Stranger, shared: Arc<Shared>) {
+    let mut connection = Connection::new(socket, peer, shared);
+    connection.stranger = Some(stranger);
+    // Whatever ends a connection was told to the client, or it is gone.
+    match connection.start().await {
+        Ok(true) => drop(connection.run().await),
+        Ok(false) => {}
+        Err(error) => connection.record_failed_start(&error),
+    }
+    connection.depart();
+    let _ = connection.flush().await;
+    let _ = connection.stream.finish().await;
 }

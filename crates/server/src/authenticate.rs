@@ -5,10 +5,10 @@ use std::io;
 use engine::{SqlError, SqlResult, SqlState};
 use runtime::net::Address;
 
-use crate::Shared;
 use crate::connection::Connection;
 use crate::hba::{Candidate, Method};
 use crate::scram::{self, Exchange, Refusal};
+use crate::shared::Shared;
 
 /// Answers of the server while a client logs in (`AuthenticationRequest`).
 const OK: i32 = 0;

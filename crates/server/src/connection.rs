@@ -15,7 +15,6 @@ use engine::{
 use runtime::net::{Address, Socket};
 use runtime::time;
 
-use crate::Shared;
 use crate::cancel::{CancelKey, Doing, Presence};
 use crate::cursor::Fetching;
 use crate::drain::{self, Stage};
@@ -25,6 +24,7 @@ use crate::log::Severity;
 use crate::output::Output;
 use crate::places::{Place, Stranger};
 use crate::report::Reported;
+use crate::shared::Shared;
 use crate::stream::{KEPT_BYTES_MAX, Stream};
 use crate::transaction::status_byte;
 

@@ -15,6 +15,7 @@ mod connection;
 mod copy;
 mod cursor;
 mod drain;
+mod events;
 mod extended;
 mod frame;
 pub mod fuzz;
@@ -29,6 +30,7 @@ mod record;
 mod report;
 mod rows;
 mod scram;
+mod shared;
 mod simple;
 mod startup;
 mod stream;
@@ -36,11 +38,11 @@ mod tls;
 mod transaction;
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use engine::{Database, LockLog, LockWaited};
-use runtime::net::{Listener, Socket};
+use engine::Database;
+use runtime::net::Listener;
 
 pub use hba::{Method, Rules};
 pub use http::{ConsoleOptions, Sample};
@@ -50,9 +52,10 @@ pub use tls::Tls;
 
 use accept::{accept, check_descriptors};
 use cancel::Sessions;
-use connection::Connection;
 use drain::{Drain, Stage};
-use places::{Places, Stranger};
+use places::Places;
+
+use crate::shared::Shared;
 
 /// What a server is to do.
 #[derive(Clone)]
@@ -88,51 +91,6 @@ impl Default for ServerOptions {
             http_listen: vec![],
             console: ConsoleOptions::default(),
         }
-    }
-}
-
-/// What all connections share.
-pub(crate) struct Shared {
-    db: Database,
-    sessions: Sessions,
-    places: Arc<Places>,
-    rules: RwLock<Option<Arc<Rules>>>,
-    tls: RwLock<Option<Tls>>,
-    drain: Drain,
-    log: Arc<Log>,
-    /// `log_min_duration_statement` in milliseconds; below 0 it is off.
-    slow_ms: AtomicI64,
-    /// `log_connections`
-    tells_connections: AtomicBool,
-}
-
-impl Shared {
-    pub(crate) fn tls(&self) -> Option<Tls> {
-        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes from the configuration what every statement asks for.
-    fn follow_configuration(&self) {
-        let configuration = self.db.configuration();
-        let slow = configuration.duration("log_min_duration_statement");
-        let slow_ms = slow.map_or(-1, |slow| slow.as_millis() as i64);
-        self.slow_ms.store(slow_ms, Ordering::Relaxed);
-        let tells = configuration.flag("log_connections");
-        self.tells_connections.store(tells, Ordering::Relaxed);
-        self.log.set_json(configuration.text("log_format").as_deref() == Some("json"));
-        let logs_locks = configuration.flag("log_lock_waits");
-        let after = configuration.duration("deadlock_timeout").filter(|_| logs_locks);
-        let log = self.log.clone();
-        let tell: Arc<dyn Fn(&LockWaited) + Send + Sync> =
-            Arc::new(move |waited| record::record_lock_wait(&log, waited));
-        self.db.activities().log_lock_waits(after.map(|after| LockLog { after, tell }));
-        let log = self.log.clone();
-        self.db.activities().log_merges(Arc::new(move |ended| record::record_merge(&log, ended)));
-    }
-
-    /// The rules by which clients connect; `None` is what holds without any.
-    pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
-        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -248,18 +206,4 @@ fn refuse_open(listen: &[Address], rules: Option<&Rules>) -> io::Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-async fn serve(socket: Socket, peer: Address, stranger: Stranger, shared: Arc<Shared>) {
-    let mut connection = Connection::new(socket, peer, shared);
-    connection.stranger = Some(stranger);
-    // Whatever ends a connection was told to the client, or it is gone.
-    match connection.start().await {
-        Ok(true) => drop(connection.run().await),
-        Ok(false) => {}
-        Err(error) => connection.record_failed_start(&error),
-    }
-    connection.depart();
-    let _ = connection.flush().await;
-    let _ = connection.stream.finish().await;
 }

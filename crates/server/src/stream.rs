@@ -1,10 +1,9 @@
 //! The bytes of a connection, in the clear or encrypted.
 
 use std::future::{Future, poll_fn};
-use std::io;
-use std::mem;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
+use std::{io, mem};
 
 use runtime::net::Socket;
 

@@ -4,11 +4,11 @@
 use runtime::time::{self, Duration, Instant};
 
 use crate::allow::AllowList;
-use crate::client::{Client, Options};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{self, Pace, Request, Sink, Times};
 use crate::location::Endpoint;
+use crate::shared::{Options, Shared};
 use crate::tls::{Name, Trust};
 
 /// A document with keys, at most; tokens of sessions have some thousand bytes.
@@ -69,12 +69,12 @@ impl Reply {
 
 /// Makes calls.
 pub(super) struct Caller {
-    client: Client,
+    shared: Shared,
 }
 
 impl Caller {
     pub(super) fn new(trust: Trust) -> Result<Caller> {
-        Ok(Caller { client: Client::new(Options { trust, ..Options::default() })? })
+        Ok(Caller { shared: Shared::new(Options { trust, ..Options::default() })? })
     }
 
     /// Sends a request, whose headers have no `host` yet, and waits so long for the whole answer.
@@ -109,7 +109,7 @@ impl Caller {
         request: &Request<'_>,
         deadline: Instant,
     ) -> Result<Reply> {
-        let shared = &self.client.0;
+        let shared = &self.shared;
         let endpoint = &service.endpoint;
         let peer = shared.resolver.choose(endpoint, &service.allow).await?;
         let name = Name::try_from(endpoint.host.clone());

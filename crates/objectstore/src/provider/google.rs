@@ -4,12 +4,11 @@ use serde_json::{Value, json};
 
 use super::{Draft, Receipt, check_key, no_document, unresolved};
 use crate::credentials::Credentials;
-use crate::date;
-use crate::encode;
 use crate::error::{Error, Result};
 use crate::http::{Around, Request};
 use crate::location::Endpoint;
 use crate::operation::{Condition, ListPage, ObjectInfo, Operation, Part, Payload};
+use crate::{date, encode};
 
 /// Objects that one request makes a larger one of, at most.
 pub(super) const JOINED_MAX: usize = 32;

@@ -18,8 +18,8 @@ use std::time::Duration;
 use runtime::net::{Address, Listener, Socket};
 use runtime::{spawn_on, time, worker_count};
 
-use crate::Shared;
 use crate::drain::Stage;
+use crate::shared::Shared;
 use console::{Answer, Console};
 pub use console::{ConsoleOptions, Sample};
 use guard::Guard;

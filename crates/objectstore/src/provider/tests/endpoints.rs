@@ -1,7 +1,8 @@
 //! The documented forms of the endpoints of stores that speak S3: where the bucket stands, and what is signed.
 
 use super::super::*;
-use crate::client::{Client, Options, S3Options, Style};
+use crate::client::{Client, S3Options, Style};
+use crate::shared::Options;
 
 fn get(endpoint: Option<&str>, region: &str, style: Style) -> String {
     let client = Client::new(Options::default()).expect("a client");

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::guard::{Guard, secret};
 use super::request::Request;
 use super::response::Response;
-use crate::Shared;
+use crate::shared::Shared;
 
 pub(crate) use events::Watcher;
 use events::Watchers;
