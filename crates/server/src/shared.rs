@@ -7,6 +7,7 @@ use engine::{Database, LockLog, LockWaited};
 
 use crate::cancel::Sessions;
 use crate::drain::Drain;
+use crate::events::{record_lock_wait, record_merge};
 use crate::hba::Rules;
 use crate::log::Log;
 use crate::places::Places;
@@ -45,12 +46,10 @@ impl Shared {
         let after = configuration.duration("deadlock_timeout").filter(|_| logs_locks);
         let log = self.log.clone();
         let tell: Arc<dyn Fn(&LockWaited) + Send + Sync> =
-            Arc::new(move |waited| crate::events::record_lock_wait(&log, waited));
+            Arc::new(move |waited| record_lock_wait(&log, waited));
         self.db.activities().log_lock_waits(after.map(|after| LockLog { after, tell }));
         let log = self.log.clone();
-        self.db
-            .activities()
-            .log_merges(Arc::new(move |ended| crate::events::record_merge(&log, ended)));
+        self.db.activities().log_merges(Arc::new(move |ended| record_merge(&log, ended)));
     }
 
     /// The rules by which clients connect; `None` is what holds without any.
