@@ -1,8 +1,6 @@
 //! Locks that tasks wait for.
 
-mod fair_lock;
-
-pub(crate) use fair_lock::{FairGuard, FairLock};
+pub(crate) mod fair_lock;
 
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,9 @@
 mod attach;
 mod changed;
 mod record;
-mod restore;
+pub(crate) mod restore;
 mod segment;
-mod write;
+pub(crate) mod write;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,7 +22,6 @@ use crate::log::LogPlace;
 
 pub(crate) use attach::attach;
 pub use restore::{RestoreError, RestoreProgress, Restored, Until, restore};
-pub(crate) use write::Settled;
 
 /// Attempts to write the pages of a checkpoint, and how long after one that has failed the next begins:
 /// long enough for somebody to make room, short enough for the checkpoint that waits behind it.

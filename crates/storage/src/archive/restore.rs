@@ -14,7 +14,8 @@ use crate::error::{Result as Stored, StorageError};
 use crate::header::{self, Header, Journal};
 use crate::log::LogPlace;
 use crate::page;
-use crate::store::{RecoveryProgress, header_of, replay};
+use crate::store::open::{header_of, replay};
+use crate::store::progress::RecoveryProgress;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: u64 = 1 << 20;

@@ -10,7 +10,7 @@ use crate::directory::Directory;
 use crate::error::Result;
 use crate::header::{self, HEADER_BYTES, Header};
 use crate::le::{set_u32, u32_at, u64_at};
-use crate::log::{FrameId, read_frame};
+use crate::log::frame::{FrameId, read as read_frame};
 
 const VERSION: u32 = 1;
 const BEGIN_BYTES: usize = 16 + HEADER_BYTES;

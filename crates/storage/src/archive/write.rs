@@ -14,7 +14,7 @@ use super::{ATTEMPTS_MAX, Archive, Line, PAUSE, State, Waiting, failed, sync_fol
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
 use crate::header::{Header, Journal};
-use crate::log::read_frame;
+use crate::log::frame::read as read_frame;
 use crate::page::{self, PageId};
 use crate::space::Extent;
 

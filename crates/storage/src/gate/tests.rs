@@ -6,7 +6,7 @@ use std::rc::Rc;
 use runtime::sim::Disk;
 use runtime::{Config, RingChoice, Runtime, yield_now};
 
-use super::FairLock;
+use super::fair_lock::FairLock;
 
 fn simulated<F: Future<Output = ()> + 'static>(test: impl FnOnce() -> F + Send + 'static) {
     let ring = RingChoice::Sim(Disk::new(1));

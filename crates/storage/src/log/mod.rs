@@ -1,8 +1,8 @@
 //! The log: what is durable before the next checkpoint (`docs/format/log.md`).
 
-mod frame;
+pub(crate) mod frame;
 mod recover;
-mod redo;
+pub(crate) mod redo;
 
 use std::io;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::space::Extent;
 use crate::syncs::Syncs;
 
 use frame::FRAME_HEADER_BYTES;
-pub(crate) use frame::{FrameId, read as read_frame};
+pub(crate) use frame::FrameId;
 pub(crate) use recover::{Entries, Logged, read, replay};
 pub use redo::Redo;
 

@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex};
 use runtime::fs::File;
 use runtime::{IoBuf, IoCounters};
 
+use super::frame::FrameId;
 use super::redo::split_first;
-use super::{FrameId, LogPlace, frame};
+use super::{LogPlace, frame};
 use crate::error::{Damage, Result, StorageError};
 use crate::header::Header;
 use crate::planted;
-use crate::store::{RecoveryPhase, RecoveryProgress, Store, TreeId};
+use crate::store::progress::{RecoveryPhase, RecoveryProgress};
+use crate::store::{Store, TreeId};
 
 /// Bytes of the log that are read at a time.
 const READ_BYTES: u64 = 1 << 20;

@@ -9,23 +9,18 @@
 //! LeanStore and vmcache, to which the storage engines of the io_uring paper (section 3.1) and of
 //! this one belong.
 
-mod build;
-mod layout;
-mod order;
+pub(crate) mod build;
+pub(crate) mod layout;
+pub(crate) mod order;
 mod search;
-mod split;
+pub(crate) mod split;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 use std::ops::Range;
 
-pub(crate) use build::{
-    Entries, Shape, build, build_empty, bytes_needed, insert, remove, replace, separator,
-};
-pub use layout::{entry_len_max, key_len_max};
-pub(crate) use order::word_of;
-pub(crate) use split::{Split, plan_split};
+pub(crate) use build::{build_empty, insert, remove, replace};
 pub(crate) use verify::verify;
 
 use crate::le::{u16_at, u32_at};

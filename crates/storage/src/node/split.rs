@@ -4,8 +4,8 @@
 //! take at most 1/4 together, so the entries of a node and the new one are at most 3/4 + 1/4 of a
 //! page, and the fuller half is at most half of that plus half an entry, 5/8, with fences 7/8.
 
-use super::build::{Entries, Shape, bytes_needed, separator};
-use super::{Node, Value, build};
+use super::build::{Entries, Shape, build, bytes_needed, separator};
+use super::{Node, Value};
 use crate::page::Identity;
 
 /// A split that has been thought out but not done.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use stdx::Prng;
 
+use super::build::{Shape, build, bytes_needed, separator};
+use super::layout::{entry_len_max, key_len_max};
+use super::split::plan_split;
 use super::*;
 use crate::page::Identity;
 

@@ -23,7 +23,7 @@ use runtime::sync::Semaphore;
 
 use super::Pool;
 use crate::error::{Result, StorageError};
-use crate::gate::{FairGuard, FairLock};
+use crate::gate::fair_lock::{FairGuard, FairLock};
 use crate::header;
 use crate::page::{self, PageId};
 use crate::space::Extent;

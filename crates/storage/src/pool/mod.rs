@@ -6,7 +6,7 @@ mod evict;
 mod frame;
 mod free;
 mod journal;
-mod load;
+pub(crate) mod load;
 pub(crate) mod memory;
 mod near;
 mod state;
@@ -21,7 +21,7 @@ use runtime::{IoCounters, time};
 
 use crate::allocator::Allocator;
 use crate::error::{Damage, Result, StorageError};
-use crate::gate::FairLock;
+use crate::gate::fair_lock::FairLock;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
 use frame::PoolFrame;

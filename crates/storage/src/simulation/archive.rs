@@ -2,19 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use runtime::IoCounters;
-use runtime::fs;
 use runtime::sim::{Disk, FaultPlan};
+use runtime::{IoCounters, fs};
 use stdx::Prng;
 
 use super::storm::rebuild;
 use super::{
     PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
 };
-use crate::{
-    ArchiveOptions, Redo, RestoreProgress, Restored, Result, Store, StoreOptions, TreeId, Until,
-    restore,
-};
+use crate::archive::ArchiveOptions;
+use crate::archive::restore::{RestoreProgress, Restored, Until};
+use crate::error::Result;
+use crate::log::redo::Redo;
+use crate::restore;
+use crate::store::{Store, StoreOptions, TreeId};
 
 const FOLDER: &str = "/archive";
 const RESTORED: &str = "/restored";

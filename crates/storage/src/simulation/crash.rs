@@ -12,7 +12,9 @@ use super::storm::rebuild;
 use super::{
     PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
 };
-use crate::{Redo, Result, StorageError, Store, StoreOptions, TreeId};
+use crate::error::{Result, StorageError};
+use crate::log::redo::Redo;
+use crate::store::{Store, StoreOptions, TreeId};
 
 /// Frames of the pool: more than the workload changes, or far fewer, so that most of what changes is
 /// written before the next checkpoint, old pages to the journal.

@@ -15,9 +15,12 @@ use stdx::Prng;
 
 use super::{PATH, Rows, State, ensure, options, random_rows, random_value, state_of, world};
 use crate::directory::Directory;
+use crate::error::{Result, StorageError};
 use crate::header::{self, HEADER_BYTES, Header};
+use crate::log::redo::Redo;
+use crate::meta;
 use crate::page::{self, PageKind};
-use crate::{Redo, Result, StorageError, Store, StoreOptions, TreeId, meta};
+use crate::store::{Store, StoreOptions, TreeId};
 
 const PAGE_BYTES: u64 = 4096;
 

@@ -5,9 +5,13 @@ use runtime::IoCounters;
 use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
-use super::{PATH, Report, Rows, State, ensure, options, random_rows, random_value, rows_of};
-use super::{state_of, world};
-use crate::{Inserted, StorageError, Store, Tree, TreeId};
+use super::{
+    PATH, Report, Rows, State, ensure, options, random_rows, random_value, rows_of, state_of, world,
+};
+use crate::error::StorageError;
+use crate::store::{Store, TreeId};
+use crate::tree::Tree;
+use crate::tree::change::Inserted;
 
 /// Frames of the pool: few, so that dirty pages are written while the workload runs.
 const FRAMES: usize = 40;
@@ -187,7 +191,7 @@ impl Workload {
     }
 }
 
-async fn load(tree: &Tree, rows: &Rows) -> crate::Result<()> {
+async fn load(tree: &Tree, rows: &Rows) -> crate::error::Result<()> {
     let mut loader = tree.bulk_loader().await?;
     for (key, value) in rows {
         loader.push(key, value).await?;

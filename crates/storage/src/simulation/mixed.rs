@@ -11,7 +11,13 @@ use super::{
     PATH, Report, Rows, State, ensure, ensure_quiet, options, random_key, random_rows,
     random_value, state_of, storm, world,
 };
-use crate::{Depth, Direction, Inserted, RangePart, Redo, StorageError, Store, Tree, TreeId};
+use crate::error::StorageError;
+use crate::log::redo::Redo;
+use crate::store::{Store, TreeId};
+use crate::tree::change::Inserted;
+use crate::tree::cursor::Direction;
+use crate::tree::part::RangePart;
+use crate::tree::{Depth, Tree};
 
 /// Operations of one run.
 const STEP_COUNT: u32 = 60;

@@ -26,7 +26,10 @@ use stdx::Prng;
 
 pub use flips::{FlipReport, Flips, Place};
 
-use crate::{Direction, PoolStats, Store, StoreOptions, Tree, TreeId};
+use crate::pool::PoolStats;
+use crate::store::{Store, StoreOptions, TreeId};
+use crate::tree::Tree;
+use crate::tree::cursor::Direction;
 
 /// What the runs of some seeds have done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -228,7 +231,7 @@ fn random_rows(prng: &mut Prng, count_max: u64) -> Rows {
 }
 
 /// Every entry of a tree, by a cursor.
-async fn rows_of(tree: &Tree, io: &IoCounters) -> crate::Result<Rows> {
+async fn rows_of(tree: &Tree, io: &IoCounters) -> crate::error::Result<Rows> {
     use std::ops::Bound::Unbounded;
     let mut rows = Rows::new();
     let mut key = Vec::new();
@@ -243,7 +246,7 @@ async fn rows_of(tree: &Tree, io: &IoCounters) -> crate::Result<Rows> {
 }
 
 /// Everything a store holds.
-async fn state_of(store: &Store) -> crate::Result<State> {
+async fn state_of(store: &Store) -> crate::error::Result<State> {
     let io = IoCounters::default();
     let mut state = State::new();
     for id in store.tree_ids() {

@@ -4,7 +4,8 @@ use runtime::sim::Disk;
 use stdx::Prng;
 
 use super::{PATH, Report, State, ensure, options, random_rows, state_of, world};
-use crate::{Result, Store};
+use crate::error::Result;
+use crate::store::Store;
 
 /// Flips of one run.
 const FLIP_COUNT: u64 = 12;
@@ -52,7 +53,7 @@ fn flip(
         let store = Store::open(PATH.as_ref(), options(256)).await?;
         let state = state_of(&store).await?;
         store.verify().await?;
-        Ok::<_, crate::StorageError>(state)
+        Ok::<_, crate::error::StorageError>(state)
     });
     match found {
         Err(_) => Ok(true),

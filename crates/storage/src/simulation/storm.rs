@@ -7,7 +7,10 @@ use stdx::Prng;
 
 use super::mixed::Mixed;
 use super::{ensure, random_key, random_rows, random_value, rows_of};
-use crate::{Depth, Redo, Result, StorageError, Store, TreeId};
+use crate::error::{Result, StorageError};
+use crate::log::redo::Redo;
+use crate::store::{Store, TreeId};
+use crate::tree::Depth;
 
 /// Tasks of one storm.
 const TASK_COUNT: u64 = 24;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use stdx::Prng;
 
 use super::{Extent, Space, Take, merge};
-use crate::Result;
+use crate::error::Result;
 
 fn pages_of(take: Result<Take<Extent>>) -> Extent {
     match take.expect("there is room") {

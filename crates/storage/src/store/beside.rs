@@ -9,7 +9,8 @@ use super::checkpoint::{Passed, Way};
 use super::{CheckpointTurn, Store, StoreInner, Underway};
 use crate::error::{Result, StorageError};
 use crate::header::Header;
-use crate::log::{First, LogPlace, Redo};
+use crate::log::redo::Redo;
+use crate::log::{First, LogPlace};
 
 impl Store {
     /// The turn of a checkpoint: waits until the last one has settled and no backup copies it. Whoever has it

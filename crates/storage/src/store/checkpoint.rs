@@ -12,11 +12,11 @@ use super::{CheckpointTurn, StoreInner};
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
 use crate::header::{self, FILE_VERSION, Header};
-use crate::log::{Begun, First, LogPlace, Redo};
-use crate::meta;
+use crate::log::redo::Redo;
+use crate::log::{Begun, First, LogPlace};
 use crate::page::{self, Identity, PageId};
-use crate::planted;
 use crate::space::{Extent, Space, Take};
+use crate::{meta, planted};
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.
 pub(super) const CHUNK_PAGES: usize = 256;

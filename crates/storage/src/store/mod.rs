@@ -3,9 +3,9 @@
 mod backup;
 mod beside;
 mod checkpoint;
-mod draft;
-mod open;
-mod progress;
+pub(crate) mod draft;
+pub(crate) mod open;
+pub(crate) mod progress;
 mod settle;
 mod verify;
 
@@ -20,19 +20,19 @@ use runtime::sync::{Semaphore, SemaphorePermit};
 use runtime::{IoCounters, JoinHandle};
 
 pub use backup::CopyProgress;
-pub(crate) use draft::Draft;
-pub(crate) use open::{header_of, replay};
 pub use progress::{RecoveryPhase, RecoveryProgress, RecoveryStep};
 pub use verify::{Problem, VerifyReport};
 
 use crate::allocator::Allocator;
-use crate::archive::{Archive, ArchiveOptions, ArchiveStatus, Restored};
+use crate::archive::restore::Restored;
+use crate::archive::{Archive, ArchiveOptions, ArchiveStatus};
 use crate::directory::encoded_len;
 use crate::error::{Result, StorageError};
-use crate::gate::FairLock;
+use crate::gate::fair_lock::FairLock;
 use crate::header::Header;
 use crate::latch::ExclusiveGuard;
-use crate::log::{Log, Redo};
+use crate::log::Log;
+use crate::log::redo::Redo;
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::pool::memory::PAGE_COUNT_MAX;

@@ -10,12 +10,14 @@ use runtime::fs::{self, Durability, File, OpenOptions};
 use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
-use super::{RecoveryPhase, RecoveryProgress, Store, StoreInner, StoreOptions, TreeId};
+use super::progress::{RecoveryPhase, RecoveryProgress};
+use super::{Store, StoreInner, StoreOptions, TreeId};
 use crate::allocator::Allocator;
-use crate::archive::{self, Archive, Settled};
+use crate::archive::write::Settled;
+use crate::archive::{self, Archive};
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
-use crate::gate::FairLock;
+use crate::gate::fair_lock::FairLock;
 use crate::header::{self, FILE_VERSION, Header, Journal};
 use crate::log::{self, Log, LogPlace};
 use crate::meta;

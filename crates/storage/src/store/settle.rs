@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::StoreInner;
 use super::checkpoint::{CHUNK_PAGES, first_slot};
-use crate::archive::Settled;
+use crate::archive::write::Settled;
 use crate::directory::Directory;
 use crate::error::Result;
 use crate::header::{Header, Journal};

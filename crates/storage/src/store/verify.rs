@@ -9,7 +9,8 @@ use crate::error::{Result, StorageError};
 use crate::page::PageId;
 use crate::pageset::PageSet;
 use crate::space::Extent;
-use crate::tree::{TreeReport, misplaced};
+use crate::tree::misplaced;
+use crate::tree::verify::TreeReport;
 
 /// What a check of a store has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,10 +7,12 @@ use runtime::{IoBuf, JoinHandle};
 
 use super::{Tree, TreeShared};
 use crate::error::{Result, StorageError};
-use crate::node::{Entries, Node, Shape, Value, build, bytes_needed, separator};
+use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
+use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
 use crate::space::Extent;
-use crate::store::{Draft, StoreInner};
+use crate::store::StoreInner;
+use crate::store::draft::Draft;
 
 /// Share of a page that a load fills, in percent: room for a few insertions before the first split.
 const FILL_PERCENT: usize = 95;

@@ -13,7 +13,7 @@ use crate::error::{Result, StorageError};
 use crate::node::{self, Node, Value};
 use crate::overflow::Reference;
 use crate::planted;
-use crate::store::Draft;
+use crate::store::draft::Draft;
 
 /// Outcome of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::{Tree, misplaced};
 use crate::error::Result;
 use crate::overflow::capacity;
 use crate::page::PageId;
-use crate::pool::RUN_PAGES_MAX;
+use crate::pool::load::RUN_PAGES_MAX;
 
 /// A value whose parts can be read. It stays what it is as long as its entry is not changed: of one
 /// that was, reading says that it is damaged.

@@ -15,7 +15,8 @@ use runtime::IoCounters;
 use super::{Tree, misplaced};
 use crate::error::Result;
 use crate::latch::ExclusiveGuard;
-use crate::node::{Entries, Node, Shape, build, bytes_needed, remove};
+use crate::node::Node;
+use crate::node::build::{Entries, Shape, build, bytes_needed, remove};
 use crate::page::{Identity, PageId};
 use crate::pool::Pin;
 

@@ -8,18 +8,18 @@
 mod amac;
 mod batch;
 mod bulk;
-mod change;
-mod cursor;
+pub(crate) mod change;
+pub(crate) mod cursor;
 mod hashed;
 mod long;
 mod merge;
 mod overflow;
-mod part;
+pub(crate) mod part;
 mod ranges;
 mod runs;
 mod shortcuts;
 mod split;
-mod verify;
+pub(crate) mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -38,10 +38,12 @@ pub use verify::TreeReport;
 
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};
-use crate::node::{Node, Value, entry_len_max, key_len_max};
+use crate::node::layout::{entry_len_max, key_len_max};
+use crate::node::{Node, Value};
 use crate::overflow::{Reference, VALUE_LEN_MAX};
 use crate::page::{self, PageId};
-use crate::pool::{Pool, RUN_PAGES_MAX};
+use crate::pool::Pool;
+use crate::pool::load::RUN_PAGES_MAX;
 use crate::space::Extent;
 use crate::store::{StoreInner, TreeId};
 use hashed::directory::HashDirectory;

@@ -12,7 +12,7 @@ use crate::error::{Result, StorageError};
 use crate::node::{self, Node, Value};
 use crate::overflow::Reference;
 use crate::page::PageId;
-use crate::pool::RUN_PAGES_MAX;
+use crate::pool::load::RUN_PAGES_MAX;
 
 /// A value, or where it lies.
 pub(super) enum Found {

@@ -9,7 +9,7 @@ use super::{Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
 use crate::page::PageId;
-use crate::pool::RUN_PAGES_MAX;
+use crate::pool::load::RUN_PAGES_MAX;
 
 /// Keys from `lo` up to and without `hi`; no `hi`: to the end.
 #[derive(Debug, Clone, PartialEq, Eq)]

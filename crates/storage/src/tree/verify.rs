@@ -10,7 +10,7 @@ use crate::node::{self, Node};
 use crate::overflow::Reference;
 use crate::page::{self, PageId, PageKind};
 use crate::pageset::PageSet;
-use crate::pool::RUN_PAGES_MAX;
+use crate::pool::load::RUN_PAGES_MAX;
 
 /// What a check of a tree has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
 
 use super::{COMING_FACTOR, SWEEP_FRAMES};
-use crate::{Store, StoreOptions};
+use crate::store::{Store, StoreOptions};
 
 const FRAMES: usize = 1024;
 const ROWS: u64 = 100_000;

@@ -10,7 +10,7 @@ use super::super::state::Tag;
 use super::Pool;
 use crate::error::Result;
 use crate::page::PageId;
-use crate::{Store, StoreOptions};
+use crate::store::{Store, StoreOptions};
 
 const PATH: &str = "/db";
 const ROWS: u32 = 2_000;

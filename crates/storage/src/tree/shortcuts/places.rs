@@ -1,6 +1,6 @@
 //! Which bytes of keys tell the leaves of a tree apart.
 
-use crate::node::word_of;
+use crate::node::order::word_of;
 
 /// Bytes of a head.
 const HEAD_BYTES: usize = 8;
