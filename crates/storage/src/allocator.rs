@@ -11,8 +11,9 @@ use runtime::fs::File;
 use runtime::sync::Semaphore;
 
 use crate::error::{Result, StorageError};
+use crate::extent::Extent;
 use crate::pool::memory::PAGE_COUNT_MAX;
-use crate::space::{Extent, Space, Take};
+use crate::space::{Space, Take};
 
 /// Pages that the file grows by, at least and at most, when there is room: each growth is a system
 /// call that waits for the file system's own log.

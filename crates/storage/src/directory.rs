@@ -1,9 +1,9 @@
 //! The directory of a file, as bytes (`docs/format/file.md`, section 3): its trees and its free
 //! pages.
 
+use crate::extent::Extent;
 use crate::page::PageId;
-use crate::space::Extent;
-use crate::store::TreeId;
+use crate::tree_id::TreeId;
 
 /// What the file knows about a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

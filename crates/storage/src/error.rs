@@ -2,7 +2,8 @@
 
 use std::{fmt, io};
 
-use crate::{page::PageId, store::TreeId};
+use crate::page::PageId;
+use crate::tree_id::TreeId;
 
 /// An error of the storage layer. Cheap enough to clone: one failed load may have many waiters.
 #[derive(Debug, Clone, PartialEq, Eq)]

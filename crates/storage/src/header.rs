@@ -2,7 +2,7 @@
 
 use crate::error::{Damage, Result, StorageError};
 use crate::le::{set_u32, set_u64, u32_at, u64_at};
-use crate::log::LogPlace;
+use crate::log::place::LogPlace;
 use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 
 /// First eight bytes of a database file.

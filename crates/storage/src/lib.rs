@@ -9,6 +9,7 @@ mod archive;
 mod cache;
 mod directory;
 mod error;
+mod extent;
 mod gate;
 mod header;
 pub mod latch;
@@ -26,6 +27,7 @@ mod space;
 mod store;
 mod syncs;
 mod tree;
+mod tree_id;
 
 pub use archive::{
     ArchiveOptions, ArchiveStatus, RestoreError, RestoreProgress, Restored, Until, restore,
@@ -38,9 +40,10 @@ pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
 pub use store::{
     CheckpointTurn, CopyProgress, Problem, RecoveryPhase, RecoveryProgress, RecoveryStep, Store,
-    StoreOptions, TreeId, Underway, VerifyReport,
+    StoreOptions, Underway, VerifyReport,
 };
 pub use tree::{
     BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafEntries, LeafRows, LongValue,
     RangePart, Tree, TreeReport, TreeStats, VisitEntries, VisitRange,
 };
+pub use tree_id::TreeId;

@@ -5,9 +5,9 @@
 //! and the place of a freed page is not used again in the same one; so a reader that comes with an
 //! outdated reference notices.
 
+use crate::extent::Extent;
 use crate::le::{set_u32, u32_at, u64_at};
 use crate::page::{self, Identity, PAGE_HEADER_BYTES, PageId, PageKind};
-use crate::space::Extent;
 
 /// Greatest length of a value in bytes: it is in memory as a whole wherever it is used.
 pub const VALUE_LEN_MAX: usize = 64 << 20;

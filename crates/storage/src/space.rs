@@ -4,24 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Result, StorageError};
+use crate::extent::{Extent, merge};
 use crate::page::PageId;
 use crate::planted;
 use crate::pool::Pool;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::tree::TreeShared;
-
-/// Consecutive pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Extent {
-    pub start: PageId,
-    pub pages: u32,
-}
-
-impl Extent {
-    pub fn pids(self) -> std::ops::Range<PageId> {
-        self.start..self.start + self.pages
-    }
-}
 
 /// Outcome of an attempt to take pages.
 pub(crate) enum Take<T> {
@@ -379,19 +367,6 @@ impl Space {
         all.extend(also);
         merge(all)
     }
-}
-
-/// Joins adjoining extents.
-pub(crate) fn merge(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_unstable();
-    let mut merged: Vec<Extent> = Vec::new();
-    for extent in extents {
-        match merged.last_mut() {
-            Some(last) if last.start + last.pages == extent.start => last.pages += extent.pages,
-            _ => merged.push(extent),
-        }
-    }
-    merged
 }
 
 #[cfg(test)]

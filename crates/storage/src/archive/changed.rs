@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::directory::Directory;
+use crate::extent::{Extent, merge};
 use crate::header::Header;
 use crate::page::PageId;
-use crate::space::{Extent, merge};
 
 /// The pages of this checkpoint that the one before does not have: those that were free then, and those of
 /// the journal. Not those of the log.

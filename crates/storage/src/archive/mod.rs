@@ -18,7 +18,7 @@ use runtime::sync::Semaphore;
 
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
-use crate::log::LogPlace;
+use crate::log::place::LogPlace;
 
 pub(crate) use attach::attach;
 pub use restore::{RestoreError, RestoreProgress, Restored, Until, restore};

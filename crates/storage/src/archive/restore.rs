@@ -12,7 +12,7 @@ use super::record::{Head, SegmentId};
 use super::segment::{self, Survey};
 use crate::error::{Result as Stored, StorageError};
 use crate::header::{self, Header, Journal};
-use crate::log::LogPlace;
+use crate::log::place::LogPlace;
 use crate::page;
 use crate::store::open::{header_of, replay};
 use crate::store::progress::RecoveryProgress;

@@ -13,10 +13,10 @@ use super::segment::Begin;
 use super::{ATTEMPTS_MAX, Archive, Line, PAUSE, State, Waiting, failed, sync_folder};
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
+use crate::extent::Extent;
 use crate::header::{Header, Journal};
 use crate::log::frame::read as read_frame;
 use crate::page::{self, PageId};
-use crate::space::Extent;
 
 /// A checkpoint of a file, settled but for its header.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use stdx::Prng;
 
 use super::{Directory, TreeRecord};
-use crate::space::Extent;
-use crate::store::TreeId;
+use crate::extent::Extent;
+use crate::tree_id::TreeId;
 
 fn sample() -> Directory {
     let tree = |id, root| TreeRecord {

@@ -1,8 +1,9 @@
 //! Frames of the log (`docs/format/log.md`, section 2).
 
-use super::{LogPlace, padded};
+use super::padded;
 use crate::header::Header;
 use crate::le::{set_u32, set_u64, u32_at, u64_at};
+use crate::log::place::LogPlace;
 use crate::planted;
 
 const MAGIC: &[u8; 4] = b"DVLT";

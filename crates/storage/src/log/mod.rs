@@ -1,6 +1,7 @@
 //! The log: what is durable before the next checkpoint (`docs/format/log.md`).
 
 pub(crate) mod frame;
+pub(crate) mod place;
 mod recover;
 pub(crate) mod redo;
 
@@ -13,9 +14,8 @@ use runtime::fs::{Durability, File};
 
 use crate::error::{Result, StorageError};
 use crate::header::{Header, VERSION_WITH_TIMES};
-use crate::page::PageId;
+use crate::log::place::LogPlace;
 use crate::planted;
-use crate::space::Extent;
 use crate::syncs::Syncs;
 
 use frame::FRAME_HEADER_BYTES;
@@ -35,21 +35,6 @@ const BLOCK_BYTES: usize = 4096;
 
 /// Zeros that are written at a time.
 const ZERO_BYTES: u64 = 1 << 20;
-
-/// Where the log lies; no pages: there is none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LogPlace {
-    pub pid: PageId,
-    pub pages: u32,
-    /// Tells its frames from what users have written.
-    pub salt: u64,
-}
-
-impl LogPlace {
-    pub fn extent(self) -> Option<Extent> {
-        (self.pages > 0).then_some(Extent { start: self.pid, pages: self.pages })
-    }
-}
 
 /// The pages that a file of `page_count` pages gives its log.
 fn pages_wanted(page_count: u32, page_size: u32) -> u32 {

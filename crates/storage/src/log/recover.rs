@@ -8,14 +8,16 @@ use std::sync::{Arc, Mutex};
 use runtime::fs::File;
 use runtime::{IoBuf, IoCounters};
 
+use super::frame;
 use super::frame::FrameId;
 use super::redo::split_first;
-use super::{LogPlace, frame};
 use crate::error::{Damage, Result, StorageError};
 use crate::header::Header;
+use crate::log::place::LogPlace;
 use crate::planted;
+use crate::store::Store;
 use crate::store::progress::{RecoveryPhase, RecoveryProgress};
-use crate::store::{Store, TreeId};
+use crate::tree_id::TreeId;
 
 /// Bytes of the log that are read at a time.
 const READ_BYTES: u64 = 1 << 20;

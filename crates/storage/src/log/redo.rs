@@ -1,7 +1,7 @@
 //! Changes of entries as the log has them (`docs/format/log.md`, section 3).
 
 use crate::le::u32_at;
-use crate::store::TreeId;
+use crate::tree_id::TreeId;
 
 const CHANGE_HEADER_BYTES: usize = 12;
 

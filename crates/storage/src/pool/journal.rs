@@ -23,10 +23,10 @@ use runtime::sync::Semaphore;
 
 use super::Pool;
 use crate::error::{Result, StorageError};
+use crate::extent::Extent;
 use crate::gate::fair_lock::{FairGuard, FairLock};
 use crate::header;
 use crate::page::{self, PageId};
-use crate::space::Extent;
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.
 const CHUNK_PAGES: usize = 256;

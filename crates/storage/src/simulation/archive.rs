@@ -15,7 +15,8 @@ use crate::archive::restore::{RestoreProgress, Restored, Until};
 use crate::error::Result;
 use crate::log::redo::Redo;
 use crate::restore;
-use crate::store::{Store, StoreOptions, TreeId};
+use crate::store::{Store, StoreOptions};
+use crate::tree_id::TreeId;
 
 const FOLDER: &str = "/archive";
 const RESTORED: &str = "/restored";

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::error::{Result, StorageError};
 use crate::log::redo::Redo;
-use crate::store::{Store, StoreOptions, TreeId};
+use crate::store::{Store, StoreOptions};
+use crate::tree_id::TreeId;
 
 /// Frames of the pool: more than the workload changes, or far fewer, so that most of what changes is
 /// written before the next checkpoint, old pages to the journal.

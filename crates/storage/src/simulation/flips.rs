@@ -20,7 +20,8 @@ use crate::header::{self, HEADER_BYTES, Header};
 use crate::log::redo::Redo;
 use crate::meta;
 use crate::page::{self, PageKind};
-use crate::store::{Store, StoreOptions, TreeId};
+use crate::store::{Store, StoreOptions};
+use crate::tree_id::TreeId;
 
 const PAGE_BYTES: u64 = 4096;
 

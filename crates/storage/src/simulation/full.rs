@@ -9,9 +9,10 @@ use super::{
     PATH, Report, Rows, State, ensure, options, random_rows, random_value, rows_of, state_of, world,
 };
 use crate::error::StorageError;
-use crate::store::{Store, TreeId};
+use crate::store::Store;
 use crate::tree::Tree;
 use crate::tree::change::Inserted;
+use crate::tree_id::TreeId;
 
 /// Frames of the pool: few, so that dirty pages are written while the workload runs.
 const FRAMES: usize = 40;

@@ -13,11 +13,12 @@ use super::{
 };
 use crate::error::StorageError;
 use crate::log::redo::Redo;
-use crate::store::{Store, TreeId};
+use crate::store::Store;
 use crate::tree::change::Inserted;
 use crate::tree::cursor::Direction;
 use crate::tree::part::RangePart;
 use crate::tree::{Depth, Tree};
+use crate::tree_id::TreeId;
 
 /// Operations of one run.
 const STEP_COUNT: u32 = 60;

@@ -27,9 +27,10 @@ use stdx::Prng;
 pub use flips::{FlipReport, Flips, Place};
 
 use crate::pool::PoolStats;
-use crate::store::{Store, StoreOptions, TreeId};
+use crate::store::{Store, StoreOptions};
 use crate::tree::Tree;
 use crate::tree::cursor::Direction;
+use crate::tree_id::TreeId;
 
 /// What the runs of some seeds have done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use super::mixed::Mixed;
 use super::{ensure, random_key, random_rows, random_value, rows_of};
 use crate::error::{Result, StorageError};
 use crate::log::redo::Redo;
-use crate::store::{Store, TreeId};
+use crate::store::Store;
 use crate::tree::Depth;
+use crate::tree_id::TreeId;
 
 /// Tasks of one storm.
 const TASK_COUNT: u64 = 24;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use stdx::Prng;
 
-use super::{Extent, Space, Take, merge};
+use super::{Space, Take};
 use crate::error::Result;
+use crate::extent::{Extent, merge};
 
 fn pages_of(take: Result<Take<Extent>>) -> Extent {
     match take.expect("there is room") {

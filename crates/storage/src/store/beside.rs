@@ -9,8 +9,9 @@ use super::checkpoint::{Passed, Way};
 use super::{CheckpointTurn, Store, StoreInner, Underway};
 use crate::error::{Result, StorageError};
 use crate::header::Header;
+use crate::log::First;
+use crate::log::place::LogPlace;
 use crate::log::redo::Redo;
-use crate::log::{First, LogPlace};
 
 impl Store {
     /// The turn of a checkpoint: waits until the last one has settled and no backup copies it. Whoever has it

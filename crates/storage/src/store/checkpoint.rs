@@ -11,11 +11,13 @@ use runtime::IoBuf;
 use super::{CheckpointTurn, StoreInner};
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
+use crate::extent::Extent;
 use crate::header::{self, FILE_VERSION, Header};
+use crate::log::place::LogPlace;
 use crate::log::redo::Redo;
-use crate::log::{Begun, First, LogPlace};
+use crate::log::{Begun, First};
 use crate::page::{self, Identity, PageId};
-use crate::space::{Extent, Space, Take};
+use crate::space::{Space, Take};
 use crate::{meta, planted};
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{StoreInner, TreeId};
+use super::StoreInner;
 use crate::error::Result;
+use crate::extent::Extent;
 use crate::overflow::{self, Reference};
 use crate::page::PageId;
-use crate::space::Extent;
+use crate::tree_id::TreeId;
 
 /// Pages of long values. They become part of a tree by `keep`, and are free again without it.
 pub(crate) struct Draft {

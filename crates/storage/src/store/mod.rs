@@ -10,7 +10,6 @@ mod settle;
 mod verify;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,6 +27,7 @@ use crate::archive::restore::Restored;
 use crate::archive::{Archive, ArchiveOptions, ArchiveStatus};
 use crate::directory::encoded_len;
 use crate::error::{Result, StorageError};
+use crate::extent::{Extent, merge};
 use crate::gate::fair_lock::FairLock;
 use crate::header::Header;
 use crate::latch::ExclusiveGuard;
@@ -37,22 +37,13 @@ use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::pool::{Pin, Pool, PoolStats};
-use crate::space::{Extent, Space, merge};
+use crate::space::Space;
 use crate::syncs::Syncs;
 use crate::tree::{Tree, TreeShared};
+use crate::tree_id::TreeId;
 
 /// Pages that [`Store::warm`] reads before it waits for them.
 const WARM_AT_ONCE: usize = 4096;
-
-/// Number of a tree, never used again after the tree is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TreeId(pub u32);
-
-impl fmt::Display for TreeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// How to open a store.
 #[derive(Debug, Clone)]

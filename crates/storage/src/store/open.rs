@@ -11,7 +11,7 @@ use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
 use super::progress::{RecoveryPhase, RecoveryProgress};
-use super::{Store, StoreInner, StoreOptions, TreeId};
+use super::{Store, StoreInner, StoreOptions};
 use crate::allocator::Allocator;
 use crate::archive::write::Settled;
 use crate::archive::{self, Archive};
@@ -19,13 +19,15 @@ use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::fair_lock::FairLock;
 use crate::header::{self, FILE_VERSION, Header, Journal};
-use crate::log::{self, Log, LogPlace};
+use crate::log::place::LogPlace;
+use crate::log::{self, Log};
 use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 use crate::pool::Pool;
 use crate::space::Space;
 use crate::syncs::Syncs;
 use crate::tree::TreeShared;
+use crate::tree_id::TreeId;
 
 /// Number of the catalog tree in files that this program creates.
 const CATALOG: TreeId = TreeId(1);

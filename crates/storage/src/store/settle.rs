@@ -8,11 +8,11 @@ use super::checkpoint::{CHUNK_PAGES, first_slot};
 use crate::archive::write::Settled;
 use crate::directory::Directory;
 use crate::error::Result;
+use crate::extent::Extent;
 use crate::header::{Header, Journal};
-use crate::log::LogPlace;
+use crate::log::place::LogPlace;
 use crate::page::PageId;
 use crate::planted;
-use crate::space::Extent;
 
 impl StoreInner {
     /// Puts the images of `pages` in their places, and lets what the checkpoint freed be used. What cannot be

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::IoCounters;
 
-use super::{Store, TreeId};
+use super::Store;
 use crate::error::{Result, StorageError};
+use crate::extent::Extent;
 use crate::page::PageId;
 use crate::pageset::PageSet;
-use crate::space::Extent;
 use crate::tree::misplaced;
 use crate::tree::verify::TreeReport;
+use crate::tree_id::TreeId;
 
 /// What a check of a store has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

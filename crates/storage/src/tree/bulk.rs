@@ -7,10 +7,10 @@ use runtime::{IoBuf, JoinHandle};
 
 use super::{Tree, TreeShared};
 use crate::error::{Result, StorageError};
+use crate::extent::Extent;
 use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
 use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
-use crate::space::Extent;
 use crate::store::StoreInner;
 use crate::store::draft::Draft;
 

@@ -38,14 +38,15 @@ pub use verify::TreeReport;
 
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};
+use crate::extent::Extent;
 use crate::node::layout::{entry_len_max, key_len_max};
 use crate::node::{Node, Value};
 use crate::overflow::{Reference, VALUE_LEN_MAX};
 use crate::page::{self, PageId};
 use crate::pool::Pool;
 use crate::pool::load::RUN_PAGES_MAX;
-use crate::space::Extent;
-use crate::store::{StoreInner, TreeId};
+use crate::store::StoreInner;
+use crate::tree_id::TreeId;
 use hashed::directory::HashDirectory;
 
 /// How many reads a search may have in flight.
