@@ -29,21 +29,26 @@ mod syncs;
 mod tree;
 mod tree_id;
 
-pub use archive::{
-    ArchiveOptions, ArchiveStatus, RestoreError, RestoreProgress, Restored, Until, restore,
-};
+pub use archive::restore::{RestoreError, RestoreProgress, Restored, Until, restore};
+pub use archive::{ArchiveOptions, ArchiveStatus};
 pub use error::{Damage, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};
-pub use log::Redo;
+pub use log::redo::Redo;
 pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
-pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
-pub use store::{
-    CheckpointTurn, CopyProgress, Problem, RecoveryPhase, RecoveryProgress, RecoveryStep, Store,
-    StoreOptions, Underway, VerifyReport,
-};
-pub use tree::{
-    BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafEntries, LeafRows, LongValue,
-    RangePart, Tree, TreeReport, TreeStats, VisitEntries, VisitRange,
-};
+pub use pool::load::RUN_PAGES_MAX;
+pub use pool::{FRAME_COUNT_MIN, PoolStats};
+pub use store::backup::CopyProgress;
+pub use store::progress::{RecoveryPhase, RecoveryProgress, RecoveryStep};
+pub use store::verify::{Problem, VerifyReport};
+pub use store::{CheckpointTurn, Store, StoreOptions, Underway};
+pub use tree::bulk::BulkLoader;
+pub use tree::change::Inserted;
+pub use tree::cursor::{Cursor, Direction, LeafRows};
+pub use tree::long::LongValue;
+pub use tree::part::{EXTENT_PAGES, RangePart};
+pub use tree::ranges::VisitRange;
+pub use tree::runs::{LeafEntries, VisitEntries};
+pub use tree::verify::TreeReport;
+pub use tree::{Depth, Tree, TreeStats};
 pub use tree_id::TreeId;

@@ -9,7 +9,7 @@ use crate::page::PageId;
 use crate::planted;
 use crate::pool::Pool;
 use crate::pool::memory::PAGE_COUNT_MAX;
-use crate::tree::TreeShared;
+use crate::tree::shared::TreeShared;
 
 /// Outcome of an attempt to take pages.
 pub(crate) enum Take<T> {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-
 /// Number of a tree, never used again after the tree is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId(pub u32);

@@ -1,7 +1,7 @@
 //! The archive: what has become of a file since a backup, in a folder beside it
 //! (`docs/format/archive.md`). Commits hand their frames over and do not wait; checkpoints do.
 
-mod attach;
+pub(crate) mod attach;
 mod changed;
 mod record;
 pub(crate) mod restore;
@@ -19,9 +19,6 @@ use runtime::sync::Semaphore;
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
 use crate::log::place::LogPlace;
-
-pub(crate) use attach::attach;
-pub use restore::{RestoreError, RestoreProgress, Restored, Until, restore};
 
 /// Attempts to write the pages of a checkpoint, and how long after one that has failed the next begins:
 /// long enough for somebody to make room, short enough for the checkpoint that waits behind it.

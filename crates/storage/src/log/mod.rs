@@ -2,7 +2,7 @@
 
 pub(crate) mod frame;
 pub(crate) mod place;
-mod recover;
+pub(crate) mod recover;
 pub(crate) mod redo;
 
 use std::io;
@@ -14,14 +14,13 @@ use runtime::fs::{Durability, File};
 
 use crate::error::{Result, StorageError};
 use crate::header::{Header, VERSION_WITH_TIMES};
+use crate::log::frame::FrameId;
 use crate::log::place::LogPlace;
+use crate::log::redo::Redo;
 use crate::planted;
 use crate::syncs::Syncs;
 
 use frame::FRAME_HEADER_BYTES;
-pub(crate) use frame::FrameId;
-pub(crate) use recover::{Entries, Logged, read, replay};
-pub use redo::Redo;
 
 /// The log's share of the file, as one part of so many.
 const SHARE: u32 = 8;

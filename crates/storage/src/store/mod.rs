@@ -1,13 +1,13 @@
 //! A store: one file of trees, with its pool, its free space, its log and its checkpoints.
 
-mod backup;
+pub(crate) mod backup;
 mod beside;
 mod checkpoint;
 pub(crate) mod draft;
 pub(crate) mod open;
 pub(crate) mod progress;
 mod settle;
-mod verify;
+pub(crate) mod verify;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use runtime::fs::{Durability, FileBackend};
 use runtime::sync::{Semaphore, SemaphorePermit};
 use runtime::{IoCounters, JoinHandle};
-
-pub use backup::CopyProgress;
-pub use progress::{RecoveryPhase, RecoveryProgress, RecoveryStep};
-pub use verify::{Problem, VerifyReport};
 
 use crate::allocator::Allocator;
 use crate::archive::restore::Restored;
@@ -38,8 +34,10 @@ use crate::page::{self, Identity, PageId};
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::Space;
+use crate::store::progress::RecoveryProgress;
 use crate::syncs::Syncs;
-use crate::tree::{Tree, TreeShared};
+use crate::tree::Tree;
+use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
 
 /// Pages that [`Store::warm`] reads before it waits for them.

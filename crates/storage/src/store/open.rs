@@ -13,20 +13,22 @@ use runtime::{IoBuf, IoCounters};
 use super::progress::{RecoveryPhase, RecoveryProgress};
 use super::{Store, StoreInner, StoreOptions};
 use crate::allocator::Allocator;
+use crate::archive::Archive;
+use crate::archive::attach::attach;
 use crate::archive::write::Settled;
-use crate::archive::{self, Archive};
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::fair_lock::FairLock;
 use crate::header::{self, FILE_VERSION, Header, Journal};
+use crate::log::Log;
 use crate::log::place::LogPlace;
-use crate::log::{self, Log};
+use crate::log::recover::{self, Entries, Logged};
 use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 use crate::pool::Pool;
 use crate::space::Space;
 use crate::syncs::Syncs;
-use crate::tree::TreeShared;
+use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
 
 /// Number of the catalog tree in files that this program creates.
@@ -100,9 +102,9 @@ pub(super) async fn open(
         journalled = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
-    let logged = log::read(&file, &header, progress).await?;
+    let logged = recover::read(&file, &header, progress).await?;
     let has_frames = logged.has_frames();
-    let log::Logged { entries, frames, frames_behind, time } = logged;
+    let Logged { entries, frames, frames_behind, time } = logged;
     if frames_behind > 0 {
         // They are of no checkpoint that could be archived: who wrote them had no archive.
         header.archive = 0;
@@ -113,7 +115,7 @@ pub(super) async fn open(
     let is_settled = header.journal.pages == 0 && alike;
     let (archive, line) = match &options.archive {
         Some(options) => {
-            let (archive, line) = archive::attach(options, settled, &frames, is_settled).await?;
+            let (archive, line) = attach(options, settled, &frames, is_settled).await?;
             (Some(archive), line)
         }
         // What the checkpoint has changed is in no archive.
@@ -156,12 +158,8 @@ fn take_next_log(space: &mut Space, header: &Header, frames_behind: u64) -> Resu
 
 /// Puts what was logged since the checkpoint into its trees. The log begins anew with another checkpoint,
 /// also where nothing has come of what was logged: else frames behind the next one would be of the run before.
-async fn recover(
-    store: Store,
-    logged: log::Entries,
-    progress: &Arc<RecoveryProgress>,
-) -> Result<Store> {
-    log::replay(&store, logged, progress).await?;
+async fn recover(store: Store, logged: Entries, progress: &Arc<RecoveryProgress>) -> Result<Store> {
+    recover::replay(&store, logged, progress).await?;
     progress.begin(RecoveryPhase::Checkpoint, 0);
     store.inner.mark_changed();
     store.checkpoint().await?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use runtime::{IoBuf, JoinHandle};
 
-use super::{Tree, TreeShared};
+use super::Tree;
 use crate::error::{Result, StorageError};
 use crate::extent::Extent;
 use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
@@ -13,6 +13,7 @@ use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
 use crate::store::StoreInner;
 use crate::store::draft::Draft;
+use crate::tree::shared::TreeShared;
 
 /// Share of a page that a load fills, in percent: room for a few insertions before the first split.
 const FILL_PERCENT: usize = 95;

@@ -7,34 +7,27 @@
 
 mod amac;
 mod batch;
-mod bulk;
+pub(crate) mod bulk;
 pub(crate) mod change;
 pub(crate) mod cursor;
 mod hashed;
-mod long;
+pub(crate) mod long;
 mod merge;
 mod overflow;
 pub(crate) mod part;
-mod ranges;
-mod runs;
+pub(crate) mod ranges;
+pub(crate) mod runs;
+pub(crate) mod shared;
 mod shortcuts;
 mod split;
 pub(crate) mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use runtime::IoCounters;
 
-pub use bulk::BulkLoader;
-pub use change::Inserted;
-pub use cursor::{Cursor, Direction, LeafRows};
-pub use long::LongValue;
-pub use part::{EXTENT_PAGES, RangePart};
-pub use ranges::VisitRange;
-pub use runs::{LeafEntries, VisitEntries};
-use shortcuts::{Shortcut, Shortcuts, Vicinity};
-pub use verify::TreeReport;
+use shortcuts::{Shortcut, Vicinity};
 
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};
@@ -46,8 +39,8 @@ use crate::page::{self, PageId};
 use crate::pool::Pool;
 use crate::pool::load::RUN_PAGES_MAX;
 use crate::store::StoreInner;
+use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
-use hashed::directory::HashDirectory;
 
 /// How many reads a search may have in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,24 +58,6 @@ const ASTRAY_MAX: u32 = 1000;
 /// Levels with fewer bytes than this stay in the cache of a core, so that a yield would cost more
 /// than the miss.
 const CACHED_BYTES: u64 = 1 << 20;
-
-/// What the tree is, apart from its pages.
-pub(crate) struct TreeShared {
-    pub id: TreeId,
-    pub root: PageId,
-    height: AtomicU32,
-    leaf_pages: AtomicU64,
-    inner_pages: AtomicU64,
-    entries: AtomicU64,
-    overflow_pages: AtomicU64,
-    /// Whether a bulk load is under way.
-    loading: AtomicBool,
-    /// Whether the tree is gone, whoever has a handle on it.
-    dropped: AtomicBool,
-    /// Where leaves are, for trees whose keys begin with a hash.
-    hashes: HashDirectory,
-    shortcuts: Shortcuts,
-}
 
 /// Size of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,54 +91,6 @@ pub(crate) enum Step {
     Leaf,
     /// The node is not responsible for the key.
     Astray,
-}
-
-impl TreeShared {
-    /// An empty tree whose root is an empty leaf.
-    pub fn empty(id: TreeId, root: PageId) -> TreeShared {
-        TreeShared::from_record(&TreeRecord {
-            id,
-            root,
-            height: 1,
-            leaf_pages: 1,
-            inner_pages: 0,
-            entries: 0,
-            overflow_pages: 0,
-        })
-    }
-
-    pub fn from_record(record: &TreeRecord) -> TreeShared {
-        TreeShared {
-            id: record.id,
-            root: record.root,
-            height: AtomicU32::new(record.height),
-            leaf_pages: AtomicU64::new(record.leaf_pages),
-            inner_pages: AtomicU64::new(record.inner_pages),
-            entries: AtomicU64::new(record.entries),
-            overflow_pages: AtomicU64::new(record.overflow_pages),
-            loading: AtomicBool::new(false),
-            dropped: AtomicBool::new(false),
-            hashes: HashDirectory::default(),
-            shortcuts: Shortcuts::default(),
-        }
-    }
-
-    /// Nodes of the tree are neither made nor freed any more.
-    pub fn mark_dropped(&self) {
-        self.dropped.store(true, Ordering::Relaxed);
-    }
-
-    pub fn record(&self) -> TreeRecord {
-        TreeRecord {
-            id: self.id,
-            root: self.root,
-            height: self.height.load(Ordering::Relaxed),
-            leaf_pages: self.leaf_pages.load(Ordering::Relaxed),
-            inner_pages: self.inner_pages.load(Ordering::Relaxed),
-            entries: self.entries.load(Ordering::Relaxed),
-            overflow_pages: self.overflow_pages.load(Ordering::Relaxed),
-        }
-    }
 }
 
 impl Tree {

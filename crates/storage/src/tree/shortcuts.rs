@@ -16,7 +16,6 @@ use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::Tree;
 use crate::cache::prefetch_line;
 use crate::page::PageId;
 use places::Places;
@@ -72,7 +71,7 @@ struct Table {
 }
 
 /// The leaves among which a key's own is, as far as a table knows.
-pub(super) struct Vicinity<'t> {
+pub(crate) struct Vicinity<'t> {
     leaves: &'t Leaves,
     head: u64,
     is_far: bool,
@@ -101,7 +100,7 @@ impl<'t> Vicinity<'t> {
 
 /// What a table has for a key: page and frame of a leaf, 0 for none.
 #[derive(Clone, Copy)]
-pub(super) struct Shortcut<'t>(&'t AtomicU64);
+pub(crate) struct Shortcut<'t>(&'t AtomicU64);
 
 impl Shortcut<'_> {
     /// The page, if there is one, and the frame that had it lately.
@@ -273,29 +272,6 @@ impl Shortcuts {
         self.current.store(class as u32 + 1, Ordering::Release);
         if self.loads.load(Ordering::Acquire) != loads {
             self.current.store(0, Ordering::Release);
-        }
-    }
-}
-
-impl Tree {
-    /// So many searches came from the root. After many of them a table is built.
-    #[inline]
-    pub(super) fn came_from_root(&self, count: u64) {
-        let shared = &self.shared;
-        if shared.height.load(Ordering::Relaxed) >= HEIGHT_MIN {
-            self.count_searches(count);
-        }
-    }
-
-    fn count_searches(&self, count: u64) {
-        let shortcuts = &self.shared.shortcuts;
-        let leaf_count = self.shared.leaf_pages.load(Ordering::Relaxed);
-        let patience = shortcuts.patience.load(Ordering::Relaxed).max(1);
-        let due = (leaf_count as f64 * SEARCHES_PER_LEAF) as u64 * patience;
-        if shortcuts.searches.fetch_add(count, Ordering::Relaxed) >= due
-            && !shortcuts.building.swap(true, Ordering::Relaxed)
-        {
-            build::start(self);
         }
     }
 }

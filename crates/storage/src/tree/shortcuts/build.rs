@@ -8,7 +8,9 @@ use super::places::Survey;
 use crate::node::Node;
 use crate::page::PageId;
 use crate::store::StoreInner;
-use crate::tree::{Tree, TreeShared};
+use crate::tree::Tree;
+use crate::tree::shared::TreeShared;
+use crate::tree::shortcuts::{HEIGHT_MIN, SEARCHES_PER_LEAF};
 
 /// Places that are written between two looks at whether others wait.
 const PLACES_AT_ONCE: usize = 1024;
@@ -147,6 +149,29 @@ impl Tree {
                 Ok(next) => return Some(next),
                 Err(child) => pid = child,
             }
+        }
+    }
+}
+
+impl Tree {
+    /// So many searches came from the root. After many of them a table is built.
+    #[inline]
+    pub(crate) fn came_from_root(&self, count: u64) {
+        let shared = &self.shared;
+        if shared.height.load(Ordering::Relaxed) >= HEIGHT_MIN {
+            self.count_searches(count);
+        }
+    }
+
+    fn count_searches(&self, count: u64) {
+        let shortcuts = &self.shared.shortcuts;
+        let leaf_count = self.shared.leaf_pages.load(Ordering::Relaxed);
+        let patience = shortcuts.patience.load(Ordering::Relaxed).max(1);
+        let due = (leaf_count as f64 * SEARCHES_PER_LEAF) as u64 * patience;
+        if shortcuts.searches.fetch_add(count, Ordering::Relaxed) >= due
+            && !shortcuts.building.swap(true, Ordering::Relaxed)
+        {
+            start(self);
         }
     }
 }
