@@ -1,8 +1,7 @@
 //! How a runtime is set up, and what it reports about its start.
 
-use std::fmt;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use crate::sim;
 

@@ -7,7 +7,7 @@ use crate::worker;
 pub fn entropy<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     if worker::try_with(|w| w.is_simulated()).unwrap_or(false) {
-        bytes.iter_mut().for_each(|byte| *byte = crate::random_u64() as u8);
+        bytes.iter_mut().for_each(|byte| *byte = crate::yielding::random_u64() as u8);
     } else {
         fill(&mut bytes);
     }

@@ -34,9 +34,9 @@ mod yielding;
 
 pub use account::{Account, AccountSnapshot, Enter};
 pub use buf::{Arena, BUFFER_ALIGN, IoBuf};
-pub use config::WORKER_COUNT_MAX;
 pub use config::{
     Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError, Submission,
+    WORKER_COUNT_MAX,
 };
 pub use counters::IoCounters;
 pub use entropy::entropy;

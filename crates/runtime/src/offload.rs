@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use crate::inbox::lock;
-use crate::sync::Event;
-use crate::task::Aborted;
+use crate::sync::event::Event;
+use crate::task::join::Aborted;
 use crate::task::unwind::panic_text;
 use crate::worker::{self, Worker};
 

@@ -14,8 +14,12 @@ use stdx::Key;
 
 use crate::account::LocalAccount;
 use crate::buf::{Arena, IoBuf};
-use crate::fs::{Durability, File, OpenOptions};
-use crate::net::{Attempt, Interest, Node, Purpose};
+use crate::fs::durability::Durability;
+use crate::fs::file::File;
+use crate::fs::open::OpenOptions;
+use crate::net::attempt::Attempt;
+use crate::net::node::Node;
+use crate::net::{Interest, Purpose};
 use crate::time::{self, Instant};
 use crate::worker;
 

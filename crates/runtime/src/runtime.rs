@@ -10,14 +10,18 @@ use std::thread::JoinHandle;
 use crate::affinity::Affinity;
 use crate::config::{Config, RingChoice, RingKind, RingReport, StartError};
 use crate::inbox::{self, Inbox, Message, Unparker, lock};
+use crate::ring::blocking::Context;
 use crate::ring::pool::Pool;
 use crate::ring::setup::{self, Wish};
 use crate::ring::uring::Uring;
-use crate::ring::{Context, Driver, Ring};
+use crate::ring::{Driver, Ring};
 use crate::sim;
 use crate::stats::WorkerStats;
-use crate::task::{Aborted, RemoteHandle, Urgency, promise, scoped, send_task};
-use crate::worker::{self, LongestPoll, Shared, Worker};
+use crate::task::join::Aborted;
+use crate::task::remote::{RemoteHandle, Urgency, promise, send_task};
+use crate::task::scoped;
+use crate::worker::watchdog::LongestPoll;
+use crate::worker::{self, Shared, Worker};
 
 /// Workers that run tasks. Dropping it stops them: tasks are dropped, operations in flight are
 /// awaited, rings closed, threads joined.

@@ -1,16 +1,15 @@
 //! A file, and its operations.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::{fmt, io};
 
-use super::open::{heeds_dsync, unlock};
-use super::{Durability, FileBackend, OpenOptions};
+use super::durability::Durability;
+use super::open::{FileBackend, OpenOptions, heeds_dsync, unlock};
 use crate::buf::IoBuf;
 use crate::known::Known;
 use crate::op::{Answer, Bufs, Meta, Op, Pending, Spans, Transfer, begin};

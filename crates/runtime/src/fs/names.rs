@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use super::file::meta;
-use super::{File, OpenOptions};
+use super::file::{File, meta};
+use super::open::OpenOptions;
 use crate::buf::IoBuf;
 use crate::op::{Answer, Meta};
 

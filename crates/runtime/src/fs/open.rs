@@ -5,9 +5,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use super::{File, polling};
+use super::file::File;
+use super::polling;
 use crate::config::RingKind;
-use crate::ring::{Context, open_fd};
+use crate::ring::blocking::{Context, open_fd};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

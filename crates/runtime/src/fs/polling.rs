@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::{opcode, types};
 
-use super::FileBackend;
+use super::open::FileBackend;
 use crate::buf::{BUFFER_ALIGN, IoBuf};
 use crate::config::RingKind;
 use crate::ring::setup::{self, Wish};

@@ -1,10 +1,9 @@
 //! Addresses of sockets, and their form for the kernel.
 
-use std::fmt;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// Where a socket listens or connects to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use super::address::Raw;
-use super::{Address, Node, Purpose, checked, socket};
+use super::address::{Address, Raw};
+use super::node::Node;
+use super::{Purpose, checked, socket};
 use crate::worker;
 
 /// A connection attempt that the ring makes.

@@ -7,8 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::address::Raw;
-use super::{Address, Interest, Node, Purpose, Socket, checked, retry};
+use super::address::{Address, Raw};
+use super::node::Node;
+use super::socket::Socket;
+use super::{Interest, Purpose, checked, retry};
 use crate::{sim, worker};
 
 /// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.

@@ -9,19 +9,17 @@
 //! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same
 //! types.
 
-mod address;
-mod attempt;
-mod listener;
+pub(crate) mod address;
+pub(crate) mod attempt;
+pub(crate) mod listener;
 mod names;
-mod node;
-mod socket;
+pub(crate) mod node;
+pub(crate) mod socket;
 
 use std::io;
 use std::sync::Arc;
 
 pub use address::Address;
-pub(crate) use attempt::Attempt;
-pub(crate) use listener::BACKLOG;
 pub use listener::{Listener, Spare};
 pub use names::resolve;
 pub(crate) use node::Node;

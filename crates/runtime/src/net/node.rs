@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::address::Raw;
+use super::address::{Address, Raw};
 use super::socket::{self, Shutdown};
-use super::{Address, SEND_FLAGS, checked};
+use super::{SEND_FLAGS, checked};
 use crate::sim;
 
 /// Where a socket lives.

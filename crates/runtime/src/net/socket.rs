@@ -5,7 +5,10 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::{Address, Attempt, Interest, Node, Purpose, checked, ready, ready_until, retry};
+use super::address::Address;
+use super::attempt::Attempt;
+use super::node::Node;
+use super::{Interest, Purpose, checked, ready, ready_until, retry};
 use crate::buf::IoBuf;
 use crate::op::{Incoming, Op, Outcome, Outgoing, begin};
 use crate::time::Instant;

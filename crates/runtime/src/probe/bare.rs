@@ -14,7 +14,7 @@ use stdx::Prng;
 use crate::buf::IoBuf;
 use crate::clock;
 use crate::entropy::entropy;
-use crate::fs::Durability;
+use crate::fs::durability::Durability;
 
 /// The size of a read or write in bytes.
 const PAGE_BYTES: usize = 4096;

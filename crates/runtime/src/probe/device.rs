@@ -7,9 +7,12 @@ use std::time::Duration;
 use crate::buf::IoBuf;
 use crate::clock;
 use crate::config::RingKind;
-use crate::fs::{File, OpenOptions};
+use crate::fs::file::File;
+use crate::fs::open::OpenOptions;
+use crate::task::join::spawn;
+use crate::task::remote::spawn_on;
 use crate::time::now;
-use crate::{random_u64, spawn, spawn_on, worker_count};
+use crate::yielding::{random_u64, worker_count};
 
 /// The size of a read in bytes: the unit that SSDs serve best at random.
 const READ_BYTES: usize = 4096;

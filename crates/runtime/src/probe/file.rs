@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::fs::{FileBackend, OpenOptions, open_file};
+use crate::fs::open::{FileBackend, OpenOptions, open_file};
+use crate::ring::blocking::{Context, open_fd};
 use crate::ring::setup::{self, Wish};
-use crate::ring::{Context, open_fd};
 
 /// A file, its file system, and how a runtime would read it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Which device a file is on, in words that another device would not have.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::{fs, io};
 
 use super::file::file_system_name;
 use super::queue::folder_of;

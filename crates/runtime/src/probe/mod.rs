@@ -7,7 +7,7 @@ mod file;
 mod identity;
 mod profile;
 mod queue;
-mod refusal;
+pub(crate) mod refusal;
 mod system;
 
 pub use bare::{
@@ -19,5 +19,4 @@ pub use file::{FileReport, file};
 pub use identity::device_identity;
 pub use profile::{MANY_DEPTH, ProfileReport, profile};
 pub use queue::{QueueReport, queue};
-pub(crate) use refusal::explain_refusal;
 pub use system::{SystemReport, raise_open_file_limit, system};

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use super::device::{DeviceReport, reads_within};
 use crate::buf::IoBuf;
-use crate::fs::{File, OpenOptions};
+use crate::fs::file::File;
+use crate::fs::open::OpenOptions;
+use crate::task::join::spawn;
+use crate::task::remote::spawn_on;
 use crate::time::now;
-use crate::{random_u64, spawn, spawn_on, worker_count};
+use crate::yielding::{random_u64, worker_count};
 
 /// Reads in flight where there are many.
 pub const MANY_DEPTH: usize = 128;

@@ -1,9 +1,8 @@
 //! The queue of the block device below a file, as the kernel tells it in `/sys`.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// What a device's queue allows (Linux: Documentation/ABI/stable/sysfs-block). `None` is what the kernel does
 /// not tell.

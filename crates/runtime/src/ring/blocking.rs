@@ -8,7 +8,9 @@ use std::path::Path;
 
 use super::pool::Memory;
 use super::sqe::TRANSFER_BYTES_MAX;
-use crate::fs::{Durability, File, open_file};
+use crate::fs::durability::Durability;
+use crate::fs::file::File;
+use crate::fs::open::open_file;
 use crate::op::{Answer, Meta};
 
 /// What the worker of a pool has to offer to the files that it opens.

@@ -1,6 +1,6 @@
 //! How operations reach the disk: one object per worker, so that nothing outside is generic.
 
-mod blocking;
+pub(crate) mod blocking;
 mod poller;
 pub(crate) mod pool;
 mod registered;
@@ -14,12 +14,12 @@ use stdx::Key;
 
 use crate::config::RingKind;
 use crate::inbox::Message;
-use crate::net::{Interest, Node};
+use crate::net::Interest;
+use crate::net::node::Node;
 use crate::op::{Op, Outcome};
-use crate::sim::Network;
+use crate::sim::network::Network;
 use crate::stats::{Counters, bump};
 use crate::worker::Worker;
-pub(crate) use blocking::{Context, open_fd};
 use poller::Poller;
 use pool::{Pool, Work};
 

@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use stdx::Key;
 
 use crate::inbox::{Inbox, Message, lock};
-use crate::net::{Interest, Node};
+use crate::net::Interest;
+use crate::net::node::Node;
 use crate::op::Outcome;
 
 /// Events taken from the kernel at once.

@@ -12,7 +12,7 @@ use stdx::Key;
 
 use super::blocking;
 use crate::affinity::Affinity;
-use crate::fs::Durability;
+use crate::fs::durability::Durability;
 use crate::inbox::{Inbox, Message, lock};
 use crate::op::{Meta, Op, Outcome, Transfer};
 

@@ -8,7 +8,7 @@
 use io_uring::{IoUring, Submitter};
 
 use crate::buf::{Arena, IoBuf};
-use crate::fs::File;
+use crate::fs::file::File;
 use crate::known::Known;
 use crate::op::Transfer;
 use crate::stats::{Counters, bump};

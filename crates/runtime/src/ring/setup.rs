@@ -7,7 +7,7 @@ use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
 use super::registered::{self, Tables};
 use crate::config::{Config, Sqpoll};
-use crate::probe::explain_refusal;
+use crate::probe::refusal::explain_refusal;
 
 /// Submission entries: a batch is flushed before it gets this long.
 pub(super) const SQ_ENTRIES: u32 = 256;

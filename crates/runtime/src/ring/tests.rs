@@ -6,9 +6,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::buf::IoBuf;
 use crate::config::{Config, RingChoice, RingKind};
-use crate::fs::{File, FileBackend};
-use crate::{IoBuf, Runtime, probe, spawn, spawn_on, time, yield_now};
+use crate::fs::file::File;
+use crate::fs::open::FileBackend;
+use crate::runtime::Runtime;
+use crate::task::join::spawn;
+use crate::task::remote::spawn_on;
+use crate::yielding::yield_now;
+use crate::{probe, time};
 
 const HOLE_BYTES: u64 = 1 << 20;
 

@@ -1,19 +1,20 @@
 //! The simulated disk: files in memory, and what becomes of operations on them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::{fmt, io};
 
 use stdx::Prng;
 
+use super::faults::{FaultPlan, Latency};
 use super::image::{ChangeKind, Image};
 use super::names::Names;
+use super::network::Network;
 use super::trace::Trace;
-use super::{FaultPlan, Latency, Network};
 use crate::config::RingKind;
-use crate::fs::{File, FileBackend, Node, OpenOptions};
+use crate::fs::file::{File, Node};
+use crate::fs::open::{FileBackend, OpenOptions};
 use crate::inbox::lock;
 use crate::op::{Answer, Meta, Transfer};
 

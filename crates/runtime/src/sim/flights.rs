@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use stdx::Key;
 
-use super::disk::{Disk, State, eio, handle_of};
-use super::{Network, SECTOR_BYTES};
-use crate::fs::Durability;
+use super::disk::{Disk, SECTOR_BYTES, State, eio, handle_of};
+use super::network::Network;
+use crate::fs::durability::Durability;
 use crate::op::{Meta, Op, Outcome, Transfer};
 
 /// Why operations on sockets do not come to the disk.

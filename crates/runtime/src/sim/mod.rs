@@ -10,7 +10,7 @@ mod faults;
 mod flights;
 mod image;
 mod names;
-mod network;
+pub(crate) mod network;
 mod run;
 mod trace;
 

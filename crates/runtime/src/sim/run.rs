@@ -13,8 +13,9 @@ use super::flights::{Flight, Flights, Port, land};
 use super::network::{Due, Network};
 use crate::inbox::{Unparker, lock};
 use crate::op::{Op, Outcome};
+use crate::ring::blocking::Context;
 use crate::ring::pool::Pool;
-use crate::ring::{Context, Driver, Ring};
+use crate::ring::{Driver, Ring};
 use crate::worker::{Shared, Worker};
 
 /// Virtual nanoseconds that one poll takes.

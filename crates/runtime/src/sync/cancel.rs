@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Event;
+use super::event::Event;
 
 /// A token: all clones share one flag.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::WaitQueue;
+use super::wait_queue::WaitQueue;
 
 /// A flag to wait for.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::WaitQueue;
+use super::wait_queue::WaitQueue;
 
 /// The top bit says closed, the others count those inside.
 const CLOSED: u64 = 1 << 63;

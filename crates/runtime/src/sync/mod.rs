@@ -2,7 +2,7 @@
 //! or thread.
 
 mod cancel;
-mod event;
+pub(crate) mod event;
 mod gate;
 mod permits;
 mod semaphore;

@@ -9,7 +9,8 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::{Aborted, panic_text};
+use super::join::Aborted;
+use super::unwind::panic_text;
 use crate::account::LocalAccount;
 
 /// What the scheduler knows of every frame, whatever its future.

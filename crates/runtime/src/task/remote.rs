@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::{Aborted, panic_text};
+use super::join::Aborted;
+use super::unwind::panic_text;
 use crate::account::{self, Account};
 use crate::inbox::{Inbox, Message, lock};
 use crate::worker::{self, Shared};

@@ -3,10 +3,12 @@
 use std::io;
 
 use super::end::{End, Phase, SocketId};
+use super::endpoint::Endpoint;
 use super::events::Event;
 use super::plan::Link;
-use super::{Endpoint, Network, State};
-use crate::net::{Address, Shutdown};
+use super::{Network, State};
+use crate::net::address::Address;
+use crate::net::socket::Shutdown;
 
 fn failed<T>(code: i32) -> io::Result<T> {
     Err(io::Error::from_raw_os_error(code))

@@ -4,7 +4,8 @@ use std::io;
 
 use super::Network;
 use super::end::SocketId;
-use crate::net::{Address, Shutdown};
+use crate::net::address::Address;
+use crate::net::socket::Shutdown;
 
 /// A socket of a simulated network. Dropping it closes the socket.
 pub(crate) struct Endpoint {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stdx::Key;
 
 use super::end::SocketId;
-use crate::net::Address;
+use crate::net::address::Address;
 
 pub(super) enum Event {
     /// A connection attempt reaches the address.

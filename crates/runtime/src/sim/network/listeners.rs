@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::end::SocketId;
-use crate::net::Address;
+use crate::net::address::Address;
 
 /// The first port of the network's choice, as the registry of ports has it.
 const PORT_FIRST: u16 = 49_152;

@@ -23,7 +23,8 @@ use stdx::{Key, Prng};
 
 use super::trace::Trace;
 use crate::inbox::lock;
-use crate::net::{Interest, Node};
+use crate::net::Interest;
+use crate::net::node::Node;
 use crate::op::Op;
 use end::{End, SocketId};
 pub(crate) use endpoint::{Endpoint, Spare};

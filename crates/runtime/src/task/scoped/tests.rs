@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Config, Runtime};
+use crate::config::Config;
+use crate::runtime::Runtime;
 
 /// Counts itself when it goes.
 struct Counted<'a>(&'a AtomicU32);
@@ -21,7 +22,7 @@ fn work_borrows_from_the_thread_that_waits() {
     let count = runtime.handle().block_on_scoped(
         || {
             Box::pin(async {
-                crate::yield_now().await;
+                crate::yielding::yield_now().await;
                 numbers.push(3);
                 numbers.len()
             })
@@ -42,7 +43,7 @@ fn what_was_lent_is_gone_before_a_panic_goes_on() {
                 || {
                     Box::pin(async move {
                         let _held = held;
-                        crate::yield_now().await;
+                        crate::yielding::yield_now().await;
                         assert!(beside_panics, "of the work");
                     })
                 },

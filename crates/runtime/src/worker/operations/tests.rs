@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-use crate::net::{Address, Listener, Socket};
-use crate::{Config, IoBuf, Runtime, spawn, time, worker, yield_now};
+use crate::buf::IoBuf;
+use crate::config::Config;
+use crate::net::address::Address;
+use crate::net::listener::Listener;
+use crate::net::socket::Socket;
+use crate::runtime::Runtime;
+use crate::task::join::spawn;
+use crate::yielding::yield_now;
+use crate::{time, worker};
 
 /// Operations about sockets, and of these those that a client waits for.
 fn counts() -> (u32, u32) {
