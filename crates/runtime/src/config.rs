@@ -3,6 +3,7 @@
 use std::time::Duration;
 use std::{fmt, io};
 
+use crate::ring::kind::RingKind;
 use crate::sim;
 
 /// Most workers of one runtime; far above the cores of one socket, it bounds per-worker arrays.
@@ -145,27 +146,6 @@ pub enum RingChoice {
     Threads,
     /// A simulated disk, a simulated clock and a seeded schedule, all in one thread.
     Sim(sim::Disk),
-}
-
-/// What a worker or a file got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RingKind {
-    /// io_uring.
-    Uring,
-    /// Blocking system calls on a pool of threads.
-    Threads,
-    /// The simulation.
-    Sim,
-}
-
-impl fmt::Display for RingKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RingKind::Uring => "uring",
-            RingKind::Threads => "threads",
-            RingKind::Sim => "sim",
-        })
-    }
 }
 
 /// The ring of one worker, and why it is that one.

@@ -19,6 +19,7 @@ mod known;
 pub mod net;
 mod offload;
 mod op;
+mod pending;
 pub mod probe;
 mod ring;
 mod runtime;
@@ -32,15 +33,16 @@ mod trace;
 mod worker;
 mod yielding;
 
-pub use account::{Account, AccountSnapshot, Enter};
+pub use account::enter::Enter;
+pub use account::{Account, AccountSnapshot};
 pub use buf::{Arena, BUFFER_ALIGN, IoBuf};
 pub use config::{
-    Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError, Submission,
-    WORKER_COUNT_MAX,
+    Config, DEPTH_MAX, RingChoice, RingReport, Sqpoll, StartError, Submission, WORKER_COUNT_MAX,
 };
 pub use counters::IoCounters;
 pub use entropy::entropy;
 pub use offload::offload;
+pub use ring::kind::RingKind;
 pub use runtime::{Handle, Runtime};
 pub use stats::WorkerStats;
 pub use task::{

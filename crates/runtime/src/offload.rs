@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::inbox::lock;
 use crate::sync::event::Event;
-use crate::task::join::Aborted;
+use crate::task::aborted::Aborted;
 use crate::task::unwind::panic_text;
 use crate::worker::{self, Worker};
 

@@ -1,18 +1,13 @@
-//! A file, and its operations.
+//! A file that is open.
 
-use std::future::Future;
+use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::{fmt, io};
 
-use super::durability::Durability;
-use super::open::{FileBackend, OpenOptions, heeds_dsync, unlock};
-use crate::buf::IoBuf;
+use crate::fs::descriptor::{heeds_dsync, unlock};
+use crate::fs::options::FileBackend;
 use crate::known::Known;
-use crate::op::{Answer, Bufs, Meta, Op, Pending, Spans, Transfer, begin};
 use crate::sim;
 
 /// Where a file lives.
@@ -51,9 +46,6 @@ impl Drop for Inner {
 #[derive(Clone)]
 pub struct File(Arc<Inner>);
 
-/// Most pieces of memory in one vectored request (the kernel's IOV_MAX).
-pub const VECTOR_COUNT_MAX: usize = 1024;
-
 impl File {
     /// `locked`: the descriptor has the lock of the file.
     pub(crate) fn of_system(fd: OwnedFd, path: &Path, backend: FileBackend, locked: bool) -> File {
@@ -64,14 +56,6 @@ impl File {
     pub(crate) fn of_sim(handle: sim::Handle, path: &Path, backend: FileBackend) -> File {
         let (node, path) = (Node::Sim(handle), path.to_owned());
         File(Arc::new(Inner { node, path, backend, known: Known::new(), locked: false }))
-    }
-
-    /// Opens a file. Errors are the system's.
-    pub async fn open(path: impl AsRef<Path>, options: OpenOptions) -> io::Result<File> {
-        match meta(Meta::Open(path.as_ref().to_owned(), options)).await? {
-            Answer::File(file) => Ok(file),
-            _ => unreachable!("open answers with a file"),
-        }
     }
 
     pub(crate) fn known(&self) -> &Known {
@@ -106,191 +90,10 @@ impl File {
         let Node::System(fd) = &self.0.node else { return false };
         self.0.backend.direct && heeds_dsync(fd)
     }
-
-    fn transfer(&self, bufs: Bufs, from: usize, offset: u64) -> Transfer {
-        Transfer { file: self.clone(), bufs, from, offset, durability: Durability::None }
-    }
-
-    /// Reads at `offset` into `buf`: at most its length, 0 bytes only at the end of the file.
-    pub fn read_at(&self, buf: IoBuf, offset: u64) -> OneTransfer {
-        OneTransfer(begin(Op::Read(self.transfer(Bufs::One(buf), 0, offset))))
-    }
-
-    /// Writes the bytes of `buf` at `offset`, perhaps only the first of them.
-    pub fn write_at(&self, buf: IoBuf, offset: u64) -> OneTransfer {
-        OneTransfer(begin(Op::Write(self.transfer(Bufs::One(buf), 0, offset))))
-    }
-
-    /// Fills the whole of `buf`; an end of the file before that is `UnexpectedEof`.
-    pub async fn read_exact_at(&self, buf: IoBuf, offset: u64) -> (io::Result<()>, IoBuf) {
-        let transfer = self.transfer(Bufs::One(buf), 0, offset);
-        let (result, bufs) = whole(transfer, false).await;
-        (result, one(bufs))
-    }
-
-    /// Writes the whole of `buf`.
-    pub async fn write_all_at(&self, buf: IoBuf, offset: u64) -> (io::Result<()>, IoBuf) {
-        let transfer = self.transfer(Bufs::One(buf), 0, offset);
-        let (result, bufs) = whole(transfer, true).await;
-        (result, one(bufs))
-    }
-
-    /// Writes the whole of `buf`, which is durable then in the way that is asked for. After an error nothing
-    /// is known of any earlier write, as after one of [`File::sync_data`].
-    pub async fn write_durable_at(
-        &self,
-        buf: IoBuf,
-        offset: u64,
-        durability: Durability,
-    ) -> (io::Result<()>, IoBuf) {
-        let is_synced = durability == Durability::Sync;
-        let durability = if is_synced { Durability::None } else { durability };
-        let transfer = Transfer { durability, ..self.transfer(Bufs::One(buf), 0, offset) };
-        let (written, bufs) = whole(transfer, true).await;
-        let result = match written {
-            Ok(()) if is_synced => self.sync_data().await,
-            written => written,
-        };
-        (result, one(bufs))
-    }
-
-    /// Reads at `offset` into several buffers, in one request. At most [`VECTOR_COUNT_MAX`].
-    pub fn read_vectored_at(&self, bufs: Vec<IoBuf>, offset: u64) -> ManyTransfer {
-        ManyTransfer(begin(Op::Read(self.transfer(many(bufs), 0, offset))))
-    }
-
-    /// Fills several buffers; an end of the file before that is `UnexpectedEof`.
-    pub async fn read_vectored_exact_at(
-        &self,
-        bufs: Vec<IoBuf>,
-        offset: u64,
-    ) -> (io::Result<()>, Vec<IoBuf>) {
-        let (result, bufs) = whole(self.transfer(many(bufs), 0, offset), false).await;
-        (result, several(bufs))
-    }
-
-    /// Writes the whole of several buffers, one after the other, at `offset`.
-    pub async fn write_vectored_all_at(
-        &self,
-        bufs: Vec<IoBuf>,
-        offset: u64,
-    ) -> (io::Result<()>, Vec<IoBuf>) {
-        let (result, bufs) = whole(self.transfer(many(bufs), 0, offset), true).await;
-        (result, several(bufs))
-    }
-
-    /// Makes the written bytes (and the length) durable. After an error nothing is known of any
-    /// earlier write: never retry, recover.
-    pub async fn sync_data(&self) -> io::Result<()> {
-        begin(Op::SyncData(self.clone())).await.0.into_count().map(drop)
-    }
-
-    /// The length in bytes.
-    pub async fn len(&self) -> io::Result<u64> {
-        match meta(Meta::Len(self.clone())).await? {
-            Answer::Len(len) => Ok(len),
-            _ => unreachable!("len answers with a length"),
-        }
-    }
-
-    /// Cuts or extends the file; new bytes read as zero.
-    pub async fn set_len(&self, len: u64) -> io::Result<()> {
-        meta(Meta::SetLen(self.clone(), len)).await.map(drop)
-    }
-
-    /// Reserves space and extends the file to `offset + len` at least.
-    pub async fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        meta(Meta::Allocate(self.clone(), offset, len)).await.map(drop)
-    }
 }
 
 impl fmt::Debug for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "File({}, {})", self.0.path.display(), self.0.backend.kind)
-    }
-}
-
-pub(super) async fn meta(meta: Meta) -> io::Result<Answer> {
-    begin(Op::Meta(meta)).await.0.into_answer()
-}
-
-fn many(bufs: Vec<IoBuf>) -> Bufs {
-    assert!(bufs.len() <= VECTOR_COUNT_MAX, "too many buffers in one request");
-    Bufs::Many { bufs, spans: Spans::default() }
-}
-
-fn one(bufs: Bufs) -> IoBuf {
-    match bufs {
-        Bufs::One(buf) => buf,
-        Bufs::Many { .. } => unreachable!("a transfer keeps its kind of buffers"),
-    }
-}
-
-fn several(bufs: Bufs) -> Vec<IoBuf> {
-    match bufs {
-        Bufs::Many { bufs, .. } => bufs,
-        Bufs::One(_) => unreachable!("a transfer keeps its kind of buffers"),
-    }
-}
-
-fn transfer_of(op: Op) -> Transfer {
-    match op {
-        Op::Read(transfer) | Op::Write(transfer) => transfer,
-        _ => unreachable!("a transfer stays one"),
-    }
-}
-
-/// Repeats a transfer until it is whole: short ones are legal and continued.
-async fn whole(mut transfer: Transfer, write: bool) -> (io::Result<()>, Bufs) {
-    loop {
-        let left = transfer.len();
-        if left == 0 {
-            return (Ok(()), transfer.bufs);
-        }
-        let op = if write { Op::Write(transfer) } else { Op::Read(transfer) };
-        let (outcome, op) = begin(op).await;
-        transfer = transfer_of(op);
-        match outcome.into_count() {
-            Err(error) => return (Err(error), transfer.bufs),
-            Ok(0) => return (Err(nothing_moved(write)), transfer.bufs),
-            Ok(count) => {
-                assert!(count <= left, "a transfer moves no more than was asked for");
-                transfer.from += count;
-                transfer.offset += count as u64;
-            }
-        }
-    }
-}
-
-fn nothing_moved(write: bool) -> io::Error {
-    io::Error::from(if write { io::ErrorKind::WriteZero } else { io::ErrorKind::UnexpectedEof })
-}
-
-/// A read or write of one buffer under way. Dropping it leaves the operation to itself: the
-/// buffer is freed at its completion.
-#[must_use = "the result says how much was moved"]
-pub struct OneTransfer(Pending);
-
-impl Future for OneTransfer {
-    type Output = (io::Result<usize>, IoBuf);
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0)
-            .poll(cx)
-            .map(|(outcome, op)| (outcome.into_count(), one(transfer_of(op).bufs)))
-    }
-}
-
-/// A read into several buffers under way; like [`OneTransfer`].
-#[must_use = "the result says how much was moved"]
-pub struct ManyTransfer(Pending);
-
-impl Future for ManyTransfer {
-    type Output = (io::Result<usize>, Vec<IoBuf>);
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0)
-            .poll(cx)
-            .map(|(outcome, op)| (outcome.into_count(), several(transfer_of(op).bufs)))
     }
 }

@@ -1,12 +1,16 @@
 //! Files and directories.
 
+pub(crate) mod descriptor;
 pub(crate) mod durability;
 pub(crate) mod file;
 mod names;
 pub(crate) mod open;
+pub(crate) mod options;
 mod polling;
+mod transfers;
 
 pub use durability::Durability;
-pub use file::{File, ManyTransfer, OneTransfer, VECTOR_COUNT_MAX};
+pub use file::File;
 pub use names::{create_dir, exists, list, read, remove, rename, sync_dir};
-pub use open::{FileBackend, OpenOptions};
+pub use options::{FileBackend, OpenOptions};
+pub use transfers::{ManyTransfer, OneTransfer, VECTOR_COUNT_MAX};

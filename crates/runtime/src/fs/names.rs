@@ -3,9 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use super::file::{File, meta};
-use super::open::OpenOptions;
+use super::file::File;
+use super::transfers::meta;
 use crate::buf::IoBuf;
+use crate::fs::options::OpenOptions;
 use crate::op::{Answer, Meta};
 
 /// Gives a file another name, replacing what had it.

@@ -1,50 +1,15 @@
 //! Opening: the flags, the lock, and the choice of ring or threads for this very file.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
 
 use super::file::File;
 use super::polling;
-use crate::config::RingKind;
-use crate::ring::blocking::{Context, open_fd};
-
-/// How a file is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// For reading.
-    pub read: bool,
-    /// For writing.
-    pub write: bool,
-    /// Create it when it is missing.
-    pub create: bool,
-    /// Create it, and fail when it exists.
-    pub create_new: bool,
-    /// Past the page cache (O_DIRECT): buffers, offsets and lengths aligned to the device's
-    /// blocks. A file system that cannot do it serves the file buffered; `File::backend` says so.
-    pub direct: bool,
-    /// Exclusive lock, tried several times: after a killed process its last operations still
-    /// hold the lock for a moment.
-    pub lock: bool,
-}
-
-/// How requests for a file travel, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileBackend {
-    /// The ring, threads, or the simulation.
-    pub kind: RingKind,
-    /// Whether the page cache is bypassed.
-    pub direct: bool,
-    /// Whether the device is polled for completions (`Config::iopoll`).
-    pub polled: bool,
-    /// Why so.
-    pub reason: String,
-}
-
-/// Attempts at a lock, and the pause between them (TigerBeetle's figures).
-const LOCK_ATTEMPT_COUNT: u32 = 5;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
+use crate::fs::descriptor::{file_system, lock, open_fd};
+use crate::fs::options::{FileBackend, OpenOptions};
+use crate::ring::context::Context;
+use crate::ring::kind::RingKind;
 
 /// Opens a file of the operating system.
 pub(crate) fn open_file(path: &Path, options: &OpenOptions, context: Context) -> io::Result<File> {
@@ -97,48 +62,6 @@ fn open_maybe_direct(path: &Path, options: &OpenOptions) -> io::Result<(OwnedFd,
     }
 }
 
-fn lock(fd: &OwnedFd) -> io::Result<()> {
-    let mut attempt = 1;
-    loop {
-        // SAFETY: plain system call on an open descriptor.
-        if unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        let locked = error.kind() == io::ErrorKind::WouldBlock;
-        if attempt == LOCK_ATTEMPT_COUNT || !locked {
-            return Err(error);
-        }
-        attempt += 1;
-        std::thread::sleep(LOCK_PAUSE);
-    }
-}
-
-/// Gives the lock back before the descriptor is closed.
-pub(super) fn unlock(fd: &OwnedFd) {
-    // SAFETY: plain system call on an open descriptor. It cannot fail for a lock that is held.
-    let _ = unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_UN) };
-}
-
-/// The file system type of an open file, as `statfs` numbers it.
-fn file_system(fd: &OwnedFd) -> io::Result<i64> {
-    // SAFETY: all-zero is a valid `statfs`.
-    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is a valid place for the answer.
-    if unsafe { libc::fstatfs(fd.as_raw_fd(), &mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(stat.f_type as i64)
-}
-
-/// Whether writes with `RWF_DSYNC` to an open file are known to be durable when they end, when it is direct: some
-/// file systems pass the wish on, or forget it.
-pub(super) fn heeds_dsync(fd: &OwnedFd) -> bool {
-    let known =
-        [libc::EXT4_SUPER_MAGIC, libc::XFS_SUPER_MAGIC, libc::BTRFS_SUPER_MAGIC, F2FS_MAGIC];
-    file_system(fd).is_ok_and(|kind| known.contains(&kind))
-}
-
 fn choose(fd: &OwnedFd, wanted: bool, direct: bool, context: Context) -> io::Result<FileBackend> {
     let threads = |reason: &str| FileBackend {
         kind: RingKind::Threads,
@@ -163,4 +86,3 @@ fn uring(direct: bool, reason: &str) -> FileBackend {
 }
 
 const RAMFS_MAGIC: i64 = 0x8584_58f6;
-const F2FS_MAGIC: i64 = 0xf2f5_2010;

@@ -8,9 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::{opcode, types};
 
-use super::open::FileBackend;
 use crate::buf::{BUFFER_ALIGN, IoBuf};
-use crate::config::RingKind;
+use crate::fs::options::FileBackend;
+use crate::ring::kind::RingKind;
 use crate::ring::setup::{self, Wish};
 
 /// Refuses a file that cannot be polled, with the reason.

@@ -4,10 +4,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use super::address::{Address, Raw};
+use super::address::Raw;
 use super::node::Node;
-use super::{Purpose, checked, socket};
-use crate::worker;
+use crate::net::descriptor::checked;
+use crate::net::interest::Purpose;
 
 /// A connection attempt that the ring makes.
 pub(crate) struct Attempt {
@@ -18,20 +18,6 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// A socket that is to be connected to `address`.
-    pub(super) fn new(address: &Address, purpose: Purpose) -> io::Result<Attempt> {
-        let raw = Box::new(Raw::of(address)?);
-        let node = match worker::network() {
-            Some(network) => Node::Sim(network.connect(address)?),
-            None => {
-                let fd = socket::open(raw.family())?;
-                socket::prepare(&fd, address)?;
-                Node::System(fd)
-            }
-        };
-        Ok(Attempt { node: Arc::new(node), purpose, address: raw })
-    }
-
     /// Begins the attempt where no ring does so; the socket gets ready for writing at its end. The
     /// simulated network has begun it already.
     pub(crate) fn begin(&self) -> io::Result<()> {

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use super::address::{Address, Raw};
 use super::node::Node;
 use super::socket::Socket;
-use super::{Interest, Purpose, checked, retry};
+use crate::net::descriptor::{self, BACKLOG, checked};
+use crate::net::interest::{Interest, Purpose};
+use crate::net::readiness::retry;
 use crate::{sim, worker};
-
-/// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
-pub(crate) const BACKLOG: i32 = 1024;
 
 /// Permissions of a unix socket's file: for the user who runs the server.
 const UNIX_MODE: u32 = 0o700;
@@ -57,11 +56,11 @@ impl Listener {
             let (end, address) = network.listen(address)?;
             return Ok(Listener { node: Arc::new(Node::Sim(end)), address });
         }
-        let fd = super::socket::open(raw.family())?;
+        let fd = descriptor::open(raw.family())?;
         if let Address::Unix(path) = address {
             remove_stale(path, &raw)?;
         } else {
-            super::socket::set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
+            descriptor::set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
         }
         // SAFETY: a valid address and its length.
         checked(unsafe { libc::bind(fd.as_raw_fd(), raw.pointer(), raw.len) } as isize)?;
@@ -118,7 +117,7 @@ fn remove_stale(path: &Path, raw: &Raw) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let probe = super::socket::open(libc::AF_UNIX)?;
+    let probe = descriptor::open(libc::AF_UNIX)?;
     // SAFETY: a valid address and its length.
     let result = unsafe { libc::connect(probe.as_raw_fd(), raw.pointer(), raw.len) };
     match checked(result as isize) {

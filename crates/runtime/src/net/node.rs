@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::address::{Address, Raw};
-use super::socket::{self, Shutdown};
-use super::{SEND_FLAGS, checked};
+use crate::net::descriptor::{self, SEND_FLAGS, checked};
+use crate::net::interest::Shutdown;
 use crate::sim;
 
 /// Where a socket lives.
@@ -67,7 +67,7 @@ impl Node {
         // SAFETY: a fresh descriptor that nobody else owns.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
         let peer = raw.address();
-        socket::prepare(&fd, &peer)?;
+        descriptor::prepare(&fd, &peer)?;
         Ok((Node::System(fd), peer))
     }
 
@@ -75,7 +75,7 @@ impl Node {
     pub(super) fn wake_at(&self, bytes: usize) -> io::Result<()> {
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
         match self {
-            Node::System(fd) => socket::set_to(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes),
+            Node::System(fd) => descriptor::set_to(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes),
             // Its receives are woken at each segment, which is allowed.
             Node::Sim(_) => Ok(()),
         }

@@ -2,16 +2,19 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::address::Address;
+use super::address::{Address, Raw};
 use super::attempt::Attempt;
 use super::node::Node;
-use super::{Interest, Purpose, checked, ready, ready_until, retry};
 use crate::buf::IoBuf;
-use crate::op::{Incoming, Op, Outcome, Outgoing, begin};
+use crate::net::descriptor;
+use crate::net::interest::{Interest, Purpose, Shutdown};
+use crate::net::readiness::{ready, ready_until, retry};
+use crate::op::{Incoming, Op, Outcome, Outgoing};
+use crate::pending::begin;
 use crate::time::Instant;
+use crate::worker;
 
 /// A byte stream. Cloning it gives another handle of the same: one task may receive while another
 /// sends. The last handle closes it. It may be used on any worker.
@@ -19,17 +22,6 @@ use crate::time::Instant;
 pub struct Socket {
     node: Arc<Node>,
     purpose: Purpose,
-}
-
-/// Which half of a stream ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shutdown {
-    /// Nothing more is received.
-    Read,
-    /// The peer sees the end of the stream.
-    Write,
-    /// Both.
-    Both,
 }
 
 impl Socket {
@@ -247,34 +239,18 @@ impl Socket {
     }
 }
 
-/// What a stream over TCP is to be like.
-pub(super) fn prepare(fd: &OwnedFd, peer: &Address) -> io::Result<()> {
-    if matches!(peer, Address::Tcp(_)) {
-        // Answers are sent whole: waiting for more bytes would only add latency.
-        set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
-        set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE)?;
+impl Attempt {
+    /// A socket that is to be connected to `address`.
+    pub(super) fn new(address: &Address, purpose: Purpose) -> io::Result<Attempt> {
+        let raw = Box::new(Raw::of(address)?);
+        let node = match worker::network() {
+            Some(network) => Node::Sim(network.connect(address)?),
+            None => {
+                let fd = descriptor::open(raw.family())?;
+                descriptor::prepare(&fd, address)?;
+                Node::System(fd)
+            }
+        };
+        Ok(Attempt { node: Arc::new(node), purpose, address: raw })
     }
-    Ok(())
-}
-
-/// A stream socket that never blocks.
-pub(super) fn open(family: i32) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: a plain call.
-    let fd = unsafe { libc::socket(family, kind, 0) };
-    checked(fd as isize)?;
-    // SAFETY: a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Switches an option on.
-pub(super) fn set(fd: &OwnedFd, level: i32, name: i32) -> io::Result<()> {
-    set_to(fd, level, name, 1)
-}
-
-/// Sets an option to a number.
-pub(super) fn set_to(fd: &OwnedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
-    let (place, len) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
-    // SAFETY: a readable integer and its size.
-    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) } as isize).map(drop)
 }

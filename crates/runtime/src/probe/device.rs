@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::buf::IoBuf;
 use crate::clock;
-use crate::config::RingKind;
 use crate::fs::file::File;
-use crate::fs::open::OpenOptions;
+use crate::fs::options::OpenOptions;
+use crate::ring::kind::RingKind;
 use crate::task::join::spawn;
 use crate::task::remote::spawn_on;
 use crate::time::now;

@@ -4,8 +4,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::fs::open::{FileBackend, OpenOptions, open_file};
-use crate::ring::blocking::{Context, open_fd};
+use crate::fs::descriptor::open_fd;
+use crate::fs::open::open_file;
+use crate::fs::options::{FileBackend, OpenOptions};
+use crate::ring::context::Context;
 use crate::ring::setup::{self, Wish};
 
 /// A file, its file system, and how a runtime would read it.

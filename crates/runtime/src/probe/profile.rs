@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::device::{DeviceReport, reads_within};
 use crate::buf::IoBuf;
 use crate::fs::file::File;
-use crate::fs::open::OpenOptions;
+use crate::fs::options::OpenOptions;
 use crate::task::join::spawn;
 use crate::task::remote::spawn_on;
 use crate::time::now;

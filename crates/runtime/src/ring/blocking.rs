@@ -1,39 +1,16 @@
 //! The operations as blocking system calls.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::pool::Memory;
 use super::sqe::TRANSFER_BYTES_MAX;
+use crate::fs::descriptor::retry;
 use crate::fs::durability::Durability;
 use crate::fs::file::File;
 use crate::fs::open::open_file;
 use crate::op::{Answer, Meta};
-
-/// What the worker of a pool has to offer to the files that it opens.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Context {
-    pub(crate) uring: bool,
-    /// Direct files are to be polled.
-    pub(crate) iopoll: bool,
-}
-
-/// Repeats a system call that a signal has interrupted.
-fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
-    loop {
-        let result = call();
-        if result >= 0 {
-            return Ok(result as usize);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
+pub(crate) use crate::ring::context::Context;
 
 pub(crate) fn read(fd: i32, memory: &Memory, offset: u64) -> io::Result<usize> {
     let at = position(offset)?;
@@ -149,17 +126,4 @@ fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
         }
         Err(error) => Err(error),
     }
-}
-
-/// Opens a descriptor with the given flags.
-pub(crate) fn open_fd(path: &Path, flags: i32) -> io::Result<std::os::fd::OwnedFd> {
-    use std::os::fd::FromRawFd;
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let flags = flags | libc::O_CLOEXEC;
-    // SAFETY: `path` is a terminated string.
-    let fd = retry(|| unsafe { libc::open(path.as_ptr(), flags, 0o644) } as isize)?;
-    // SAFETY: a fresh descriptor that nobody else owns.
-    let fd = unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as i32) };
-    debug_assert!(fd.as_raw_fd() >= 0);
-    Ok(fd)
 }

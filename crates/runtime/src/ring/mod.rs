@@ -1,6 +1,8 @@
 //! How operations reach the disk: one object per worker, so that nothing outside is generic.
 
 pub(crate) mod blocking;
+pub(crate) mod context;
+pub(crate) mod kind;
 mod poller;
 pub(crate) mod pool;
 mod registered;
@@ -12,11 +14,11 @@ use std::io;
 
 use stdx::Key;
 
-use crate::config::RingKind;
 use crate::inbox::Message;
-use crate::net::Interest;
+use crate::net::interest::Interest;
 use crate::net::node::Node;
 use crate::op::{Op, Outcome};
+use crate::ring::kind::RingKind;
 use crate::sim::network::Network;
 use crate::stats::{Counters, bump};
 use crate::worker::Worker;

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use stdx::Key;
 
 use crate::inbox::{Inbox, Message, lock};
-use crate::net::Interest;
+use crate::net::interest::Interest;
 use crate::net::node::Node;
 use crate::op::Outcome;
 

@@ -3,7 +3,7 @@
 use io_uring::{opcode, squeue, types};
 
 use super::registered::Places;
-use crate::net::SEND_FLAGS;
+use crate::net::descriptor::SEND_FLAGS;
 use crate::op::{Incoming, Op, Transfer};
 
 /// Most bytes of one kernel transfer; longer ones come back short and are continued.

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::buf::IoBuf;
-use crate::config::{Config, RingChoice, RingKind};
+use crate::config::{Config, RingChoice};
 use crate::fs::file::File;
-use crate::fs::open::FileBackend;
+use crate::fs::options::FileBackend;
+use crate::ring::kind::RingKind;
 use crate::runtime::Runtime;
 use crate::task::join::spawn;
 use crate::task::remote::spawn_on;

@@ -12,11 +12,11 @@ use super::image::{ChangeKind, Image};
 use super::names::Names;
 use super::network::Network;
 use super::trace::Trace;
-use crate::config::RingKind;
 use crate::fs::file::{File, Node};
-use crate::fs::open::{FileBackend, OpenOptions};
+use crate::fs::options::{FileBackend, OpenOptions};
 use crate::inbox::lock;
 use crate::op::{Answer, Meta, Transfer};
+use crate::ring::kind::RingKind;
 
 /// The unit that is written whole or not at all, in bytes.
 pub const SECTOR_BYTES: u64 = 512;

@@ -13,7 +13,7 @@ use super::flights::{Flight, Flights, Port, land};
 use super::network::{Due, Network};
 use crate::inbox::{Unparker, lock};
 use crate::op::{Op, Outcome};
-use crate::ring::blocking::Context;
+use crate::ring::context::Context;
 use crate::ring::pool::Pool;
 use crate::ring::{Driver, Ring};
 use crate::worker::{Shared, Worker};

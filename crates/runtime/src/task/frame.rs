@@ -9,9 +9,9 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::join::Aborted;
 use super::unwind::panic_text;
 use crate::account::LocalAccount;
+use crate::task::aborted::Aborted;
 
 /// What the scheduler knows of every frame, whatever its future.
 pub(crate) struct Header {

@@ -1,6 +1,5 @@
 //! Spawning on the same worker, and waiting for what was spawned.
 
-use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -8,27 +7,8 @@ use std::task::{Context, Poll};
 
 use stdx::Key;
 
+use crate::task::aborted::Aborted;
 use crate::worker;
-
-/// Why a task gave no output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Aborted {
-    /// It was aborted, or its runtime stopped.
-    Cancelled,
-    /// It panicked with this message.
-    Panicked(String),
-}
-
-impl fmt::Display for Aborted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Aborted::Cancelled => f.write_str("the task was cancelled"),
-            Aborted::Panicked(message) => write!(f, "the task panicked: {message}"),
-        }
-    }
-}
-
-impl std::error::Error for Aborted {}
 
 /// Starts a task on the current worker, under the current account.
 ///

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::join::Aborted;
 use super::unwind::panic_text;
-use crate::account::{self, Account};
+use crate::account::Account;
+use crate::account::enter::within;
 use crate::inbox::{Inbox, Message, lock};
+use crate::task::aborted::Aborted;
 use crate::worker::{self, Shared};
 
 enum State<T> {
@@ -183,7 +184,7 @@ pub(crate) fn send_task<T: Send + 'static, F: Future<Output = T> + 'static>(
     inbox.send(Message::Run(Box::new(move || {
         worker::with(|w| {
             let job = (urgency == Urgency::Awaited).then(|| Job::begin(&w.shared));
-            account::within(w, account, || w.spawn(fulfil(promise, job, make), false));
+            within(w, account, || w.spawn(fulfil(promise, job, make), false));
         });
     })))
 }
@@ -235,7 +236,7 @@ pub fn spawn_anywhere_detached<F: Future<Output = ()> + 'static>(
         let account = w.current_account();
         w.keep(Box::new(move || {
             worker::with(|w| {
-                let task = account::within(w, account, || w.place(make(), false));
+                let task = within(w, account, || w.place(make(), false));
                 w.poll_task(task);
             });
         }));
@@ -248,7 +249,7 @@ fn start_here<T: Send + 'static, F: Future<Output = T> + 'static>(
     make: impl FnOnce() -> F + Send + 'static,
 ) {
     worker::with(|w| {
-        let task = account::within(w, account, || w.place(fulfil(promise, None, make), false));
+        let task = within(w, account, || w.place(fulfil(promise, None, make), false));
         w.poll_task(task);
     });
 }

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::{Mutex, mpsc};
 use std::task::{Context, Poll};
 
-use super::join::Aborted;
 use super::remote::{Urgency, promise, send_task};
 use crate::inbox::{Inbox, lock};
+use crate::task::aborted::Aborted;
 
 type Work<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 

@@ -3,6 +3,7 @@
 mod migration;
 mod operations;
 mod run;
+pub(crate) mod slice;
 mod tasks;
 mod unstarted;
 pub(crate) mod watchdog;
@@ -268,7 +269,7 @@ impl Worker {
     fn look_at_clock(&self, calls: u32) -> bool {
         let now_ns = self.now_ns();
         let apart_ns = now_ns.saturating_sub(self.preempt_look_ns.get()) / u64::from(calls);
-        self.preempt_stride.set(if apart_ns > run::LONG_NS { 1 } else { 16 });
+        self.preempt_stride.set(if apart_ns > crate::worker::slice::LONG_NS { 1 } else { 16 });
         self.preempt_calls.set(0);
         self.preempt_look_ns.set(now_ns);
         self.time_is_up(now_ns)

@@ -6,6 +6,7 @@ use super::Worker;
 use crate::inbox::Message;
 use crate::ring::Wait;
 use crate::stats::bump;
+use crate::worker::slice::{LONG_NS, SLICE_NS};
 
 /// Polls between two looks at the inbox, the ring and the clock.
 const SLICE_POLL_COUNT: u32 = 64;
@@ -22,16 +23,8 @@ const GLANCE_POLL_COUNT: u32 = 8;
 /// Polls between two glances at the clock, which costs about as much as a switch.
 const CLOCK_POLL_COUNT: u32 = 32;
 
-/// A task that runs longer than this should give way, so that completions, which the ring
-/// delivers only when asked (DEFER_TASKRUN), are not left lying. About one SSD read.
-pub(super) const SLICE_NS: u64 = 100_000;
-
 /// The same where connections are waited for and something has completed.
 const ANSWER_NS: u64 = 40_000;
-
-/// Polls, and calls of `need_preempt`, that are further apart than this are worth a look at the
-/// clock each.
-pub(super) const LONG_NS: u64 = 2_000;
 
 impl Worker {
     /// Runs until told to stop, then drains.

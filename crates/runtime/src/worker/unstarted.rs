@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::run::SLICE_NS;
 use crate::inbox::lock;
+use crate::worker::slice::SLICE_NS;
 
 /// Most tasks that one visit takes: what a slice polls.
 const TAKEN_COUNT_MAX: usize = 64;

@@ -8,7 +8,7 @@ use super::events::Event;
 use super::plan::Link;
 use super::{Network, State};
 use crate::net::address::Address;
-use crate::net::socket::Shutdown;
+use crate::net::interest::Shutdown;
 
 fn failed<T>(code: i32) -> io::Result<T> {
     Err(io::Error::from_raw_os_error(code))

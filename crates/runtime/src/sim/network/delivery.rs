@@ -6,7 +6,7 @@ use super::end::{End, Phase, SocketId};
 use super::events::Event;
 use super::{Due, State};
 use crate::net::address::Address;
-use crate::net::listener::BACKLOG;
+use crate::net::descriptor::BACKLOG;
 
 /// Connection attempts that nobody answers, until the one who tries gives up (as in Linux).
 const KNOCK_COUNT_MAX: u32 = 7;

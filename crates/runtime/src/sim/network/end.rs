@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::plan::Link;
-use crate::net::Interest;
+use crate::net::interest::Interest;
 
 /// A socket of the network. The two ends of a connection differ in the lowest bit: 0 for the one that
 /// connects, 1 for the one that is accepted.

@@ -5,7 +5,7 @@ use std::io;
 use super::Network;
 use super::end::SocketId;
 use crate::net::address::Address;
-use crate::net::socket::Shutdown;
+use crate::net::interest::Shutdown;
 
 /// A socket of a simulated network. Dropping it closes the socket.
 pub(crate) struct Endpoint {

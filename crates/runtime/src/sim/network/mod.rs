@@ -23,7 +23,7 @@ use stdx::{Key, Prng};
 
 use super::trace::Trace;
 use crate::inbox::lock;
-use crate::net::Interest;
+use crate::net::interest::Interest;
 use crate::net::node::Node;
 use crate::op::Op;
 use end::{End, SocketId};

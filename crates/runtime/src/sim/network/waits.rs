@@ -5,7 +5,7 @@ use stdx::Key;
 use super::State;
 use super::end::SocketId;
 use super::events::Event;
-use crate::net::Interest;
+use crate::net::interest::Interest;
 
 impl State {
     /// Whether a call would have an answer. One on a socket that is no more has: an error.

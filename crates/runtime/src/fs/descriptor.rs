@@ -1,0 +1,83 @@
+//! Calls on the descriptors of files.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Attempts at a lock, and the pause between them (TigerBeetle's figures).
+const LOCK_ATTEMPT_COUNT: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+pub(crate) fn lock(fd: &OwnedFd) -> io::Result<()> {
+    let mut attempt = 1;
+    loop {
+        // SAFETY: plain system call on an open descriptor.
+        if unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        let locked = error.kind() == io::ErrorKind::WouldBlock;
+        if attempt == LOCK_ATTEMPT_COUNT || !locked {
+            return Err(error);
+        }
+        attempt += 1;
+        std::thread::sleep(LOCK_PAUSE);
+    }
+}
+
+/// Gives the lock back before the descriptor is closed.
+pub(crate) fn unlock(fd: &OwnedFd) {
+    // SAFETY: plain system call on an open descriptor. It cannot fail for a lock that is held.
+    let _ = unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_UN) };
+}
+
+/// The file system type of an open file, as `statfs` numbers it.
+pub(crate) fn file_system(fd: &OwnedFd) -> io::Result<i64> {
+    // SAFETY: all-zero is a valid `statfs`.
+    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is a valid place for the answer.
+    if unsafe { libc::fstatfs(fd.as_raw_fd(), &mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(stat.f_type as i64)
+}
+
+/// Whether writes with `RWF_DSYNC` to an open file are known to be durable when they end, when it is direct: some
+/// file systems pass the wish on, or forget it.
+pub(crate) fn heeds_dsync(fd: &OwnedFd) -> bool {
+    let known =
+        [libc::EXT4_SUPER_MAGIC, libc::XFS_SUPER_MAGIC, libc::BTRFS_SUPER_MAGIC, F2FS_MAGIC];
+    file_system(fd).is_ok_and(|kind| known.contains(&kind))
+}
+
+const F2FS_MAGIC: i64 = 0xf2f5_2010;
+
+/// Opens a descriptor with the given flags.
+pub(crate) fn open_fd(path: &Path, flags: i32) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = flags | libc::O_CLOEXEC;
+    // SAFETY: `path` is a terminated string.
+    let fd = retry(|| unsafe { libc::open(path.as_ptr(), flags, 0o644) } as isize)?;
+    // SAFETY: a fresh descriptor that nobody else owns.
+    let fd = unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as i32) };
+    debug_assert!(fd.as_raw_fd() >= 0);
+    Ok(fd)
+}
+
+/// Repeats a system call that a signal has interrupted.
+pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        let result = call();
+        if result >= 0 {
+            return Ok(result as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
