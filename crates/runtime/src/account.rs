@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use stdx::CachePadded;
 
 use crate::config::WORKER_COUNT_MAX;
+use crate::stats::add;
 use crate::trace::IoTrace;
 
 /// The counters of one account on one worker. Only that worker writes them.
@@ -33,16 +34,6 @@ pub(crate) struct Shard {
     pub(crate) inflight: AtomicU64,
     pub(crate) received_bytes: AtomicU64,
     pub(crate) sent_bytes: AtomicU64,
-}
-
-/// Adds to a counter with a single writer: no locked instruction.
-pub(crate) fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
-}
-
-/// Subtracts from a counter with a single writer.
-pub(crate) fn subtract(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Relaxed).wrapping_sub(n), Relaxed);
 }
 
 /// The account of one query. It belongs to one runtime: each worker has its own counters in it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use crate::ring::kind::RingKind;
-use crate::sim;
+use crate::sim::disk::Disk;
 
 /// Most workers of one runtime; far above the cores of one socket, it bounds per-worker arrays.
 pub const WORKER_COUNT_MAX: usize = 128;
@@ -145,7 +145,7 @@ pub enum RingChoice {
     /// A pool of threads with blocking reads and writes.
     Threads,
     /// A simulated disk, a simulated clock and a seeded schedule, all in one thread.
-    Sim(sim::Disk),
+    Sim(Disk),
 }
 
 /// The ring of one worker, and why it is that one.

@@ -5,11 +5,12 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 
 use stdx::Key;
 
+use crate::lock::lock;
 use crate::op::Outcome;
 
 /// Live workers in one process; a waker has 10 bits for its worker.
@@ -64,11 +65,6 @@ pub(crate) struct Inbox {
     filled: AtomicBool,
     asleep: AtomicBool,
     unparker: OnceLock<Unparker>,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that can panic runs under our locks; a poisoned one still guards whole data.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Inbox {

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::inbox::{self, Message, lock};
+use crate::inbox::{self, Message};
+use crate::lock::lock;
 
 /// The identity of a file or an arena. Dropping it has every worker that registered it forget it:
 /// the kernel would keep the file open and the memory pinned.

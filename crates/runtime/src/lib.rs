@@ -16,6 +16,7 @@ mod entropy;
 pub mod fs;
 mod inbox;
 mod known;
+mod lock;
 pub mod net;
 mod offload;
 mod op;

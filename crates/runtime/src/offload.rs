@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use crate::inbox::lock;
+use crate::lock::lock;
 use crate::sync::event::Event;
 use crate::task::aborted::Aborted;
 use crate::task::unwind::panic_text;

@@ -3,11 +3,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
 
-use crate::account::LocalAccount;
 use crate::buf::{Arena, IoBuf};
 use crate::fs::durability::Durability;
 use crate::fs::file::File;
@@ -287,20 +284,4 @@ impl Transfer {
         bytes.drain(..self.from);
         bytes
     }
-}
-
-/// An operation in a worker's table.
-pub(crate) struct OpEntry {
-    pub(crate) op: Op,
-    pub(crate) outcome: Option<Outcome>,
-    pub(crate) waker: Option<Waker>,
-    pub(crate) account: Option<Rc<LocalAccount>>,
-    /// Handed to the ring or the pool; from here on only a completion ends it.
-    pub(crate) started: bool,
-    /// Nobody waits any more.
-    pub(crate) orphan: bool,
-    /// It was asked to end early.
-    pub(crate) ending: bool,
-    /// When it was begun, for the traces of its account; 0 without one.
-    pub(crate) begun_ns: u64,
 }

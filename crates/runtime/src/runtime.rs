@@ -9,14 +9,16 @@ use std::thread::JoinHandle;
 
 use crate::affinity::Affinity;
 use crate::config::{Config, RingChoice, RingReport, StartError};
-use crate::inbox::{self, Inbox, Message, Unparker, lock};
+use crate::inbox::{self, Inbox, Message, Unparker};
+use crate::lock::lock;
 use crate::ring::context::Context;
 use crate::ring::kind::RingKind;
 use crate::ring::pool::Pool;
 use crate::ring::setup::{self, Wish};
 use crate::ring::uring::Uring;
 use crate::ring::{Driver, Ring};
-use crate::sim;
+use crate::sim::disk::Disk;
+use crate::sim::run;
 use crate::stats::WorkerStats;
 use crate::task::aborted::Aborted;
 use crate::task::remote::{RemoteHandle, Urgency, promise, send_task};
@@ -214,11 +216,11 @@ fn simulated(workers: usize) -> Vec<RingReport> {
 }
 
 /// All workers of a simulation share a thread: one thread, since their tasks need not be `Send`.
-fn start_simulation(shared: Arc<Shared>, disk: sim::Disk) -> Result<JoinHandle<()>, StartError> {
+fn start_simulation(shared: Arc<Shared>, disk: Disk) -> Result<JoinHandle<()>, StartError> {
     let builder = std::thread::Builder::new().name("dovetail-sim".to_owned());
     let (seed, told) = (shared.seed, disk.clone());
     let thread = builder.spawn(move || {
-        if catch_unwind(AssertUnwindSafe(|| sim::start(shared, disk))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| run::start(shared, disk))).is_err() {
             eprintln!("the simulation failed; runtime seed {seed}, {told:?}");
             std::process::abort();
         }

@@ -30,7 +30,7 @@ pub(crate) struct Counters {
 /// Adds to a counter of the current worker.
 #[inline]
 pub(crate) fn bump(counter: &AtomicU64, n: u64) {
-    crate::account::add(counter, n);
+    add(counter, n);
 }
 
 impl Counters {
@@ -112,4 +112,14 @@ pub struct WorkerStats {
     pub inflight_count: u64,
     /// Threads of the pool for what blocks.
     pub pool_thread_count: u64,
+}
+
+/// Adds to a counter with a single writer: no locked instruction.
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+/// Subtracts from a counter with a single writer.
+pub(crate) fn subtract(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_sub(n), Relaxed);
 }

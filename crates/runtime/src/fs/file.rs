@@ -8,12 +8,12 @@ use std::sync::Arc;
 use crate::fs::descriptor::{heeds_dsync, unlock};
 use crate::fs::options::FileBackend;
 use crate::known::Known;
-use crate::sim;
+use crate::sim::disk::Handle;
 
 /// Where a file lives.
 pub(crate) enum Node {
     System(OwnedFd),
-    Sim(sim::Handle),
+    Sim(Handle),
 }
 
 struct Inner {
@@ -53,7 +53,7 @@ impl File {
         File(Arc::new(Inner { node, path, backend, known: Known::new(), locked }))
     }
 
-    pub(crate) fn of_sim(handle: sim::Handle, path: &Path, backend: FileBackend) -> File {
+    pub(crate) fn of_sim(handle: Handle, path: &Path, backend: FileBackend) -> File {
         let (node, path) = (Node::Sim(handle), path.to_owned());
         File(Arc::new(Inner { node, path, backend, known: Known::new(), locked: false }))
     }

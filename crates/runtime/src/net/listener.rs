@@ -32,7 +32,7 @@ pub struct Spare {
 
 enum Held {
     System { _fd: OwnedFd },
-    Sim { _spare: sim::Spare },
+    Sim { _spare: sim::network::endpoint::Spare },
 }
 
 impl Listener {

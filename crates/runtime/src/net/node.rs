@@ -6,12 +6,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::address::{Address, Raw};
 use crate::net::descriptor::{self, SEND_FLAGS, checked};
 use crate::net::interest::Shutdown;
-use crate::sim;
+use crate::sim::network::endpoint::Endpoint;
 
 /// Where a socket lives.
 pub(crate) enum Node {
     System(OwnedFd),
-    Sim(sim::Endpoint),
+    Sim(Endpoint),
 }
 
 impl Node {

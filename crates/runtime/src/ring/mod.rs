@@ -3,12 +3,14 @@
 pub(crate) mod blocking;
 pub(crate) mod context;
 pub(crate) mod kind;
+pub(crate) mod owner;
 mod poller;
 pub(crate) mod pool;
 mod registered;
 pub(crate) mod setup;
 mod sqe;
 pub(crate) mod uring;
+pub(crate) mod wait;
 
 use std::io;
 
@@ -19,22 +21,13 @@ use crate::net::interest::Interest;
 use crate::net::node::Node;
 use crate::op::{Op, Outcome};
 use crate::ring::kind::RingKind;
+use crate::ring::wait::Wait;
+use crate::sim::flights::Port;
 use crate::sim::network::Network;
 use crate::stats::{Counters, bump};
-use crate::worker::Worker;
+use owner::Owner;
 use poller::Poller;
 use pool::{Pool, Work};
-
-/// How long a visit of the ring may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Submit and collect only.
-    No,
-    /// Sleep until something happens, at most so many nanoseconds.
-    Ns(u64),
-    /// Sleep until something happens.
-    Forever,
-}
 
 /// The ring of one worker: io_uring or nothing, and always a pool for what blocks.
 pub(crate) struct Ring {
@@ -49,7 +42,7 @@ pub(crate) struct Ring {
 pub(crate) enum Driver {
     Uring(Box<uring::Uring>),
     Threads,
-    Sim(crate::sim::Port),
+    Sim(Port),
 }
 
 impl Ring {
@@ -64,50 +57,50 @@ impl Ring {
 
     /// Puts an operation under way; its completion comes through `turn`, the inbox, or the
     /// simulation. The operation stays in the worker's table until then.
-    pub(crate) fn start(&mut self, key: Key, op: &mut Op, worker: &Worker) {
+    pub(crate) fn start(&mut self, key: Key, op: &mut Op, owner: Owner<'_>) {
         match &mut self.driver {
             Driver::Sim(port) => port.start(key, op),
             Driver::Uring(ring) if on_ring(op) && !(op.is_linked() && ring.is_sqpoll()) => {
                 match &mut self.polled {
-                    Some(polled) if is_polled(op) => polled.push(key, op, worker),
-                    _ => ring.push(key, op, worker),
+                    Some(polled) if is_polled(op) => polled.push(key, op, owner),
+                    _ => ring.push(key, op, owner),
                 }
             }
             Driver::Threads if let Op::Ready(node, interest, _) = op => {
-                watch(&mut self.poller, key, node, *interest, worker);
+                watch(&mut self.poller, key, node, *interest, owner);
             }
             Driver::Threads if let Op::Recv(incoming) = op => {
-                watch(&mut self.poller, key, &incoming.node, Interest::Read, worker);
+                watch(&mut self.poller, key, &incoming.node, Interest::Read, owner);
             }
             Driver::Threads if let Op::Connect(attempt) = op => match attempt.begin() {
-                Ok(()) => watch(&mut self.poller, key, &attempt.node, Interest::Write, worker),
+                Ok(()) => watch(&mut self.poller, key, &attempt.node, Interest::Write, owner),
                 Err(error) => {
-                    worker.inbox().send(Message::Done(key, Outcome::Count(Err(error))));
+                    owner.inbox.send(Message::Done(key, Outcome::Count(Err(error))));
                 }
             },
             Driver::Threads if let Op::Send(outgoing) = op => {
                 let sent = outgoing.node.send(outgoing.rest());
-                worker.inbox().send(Message::Done(key, Outcome::Count(sent)));
+                owner.inbox.send(Message::Done(key, Outcome::Count(sent)));
             }
             Driver::Uring(_) | Driver::Threads => {
-                self.pool.send(key, Work::of(op), worker.inbox());
+                self.pool.send(key, Work::of(op), owner.inbox);
             }
         }
     }
 
     /// Ends an operation early that waits for a socket; its completion comes all the same.
-    pub(crate) fn cancel(&mut self, key: Key, op: &Op, worker: &Worker) {
+    pub(crate) fn cancel(&mut self, key: Key, op: &Op, owner: Owner<'_>) {
         match &mut self.driver {
-            Driver::Uring(ring) => ring.cancel(key, op, worker.counters()),
+            Driver::Uring(ring) => ring.cancel(key, op, owner.counters),
             Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
             Driver::Sim(port) => port.cancel(key),
         }
     }
 
     /// Takes now what waiting for sockets needs.
-    pub(crate) fn prepare(&mut self, worker: &Worker) -> io::Result<()> {
+    pub(crate) fn prepare(&mut self, owner: Owner<'_>) -> io::Result<()> {
         match self.driver {
-            Driver::Threads => started(&mut self.poller, worker).map(drop),
+            Driver::Threads => started(&mut self.poller, owner).map(drop),
             Driver::Uring(_) | Driver::Sim(_) => Ok(()),
         }
     }
@@ -205,19 +198,19 @@ fn is_polled(op: &Op) -> bool {
 }
 
 /// Has the poll thread wait, which starts with the first socket.
-fn watch(poller: &mut Option<Poller>, key: Key, node: &Node, interest: Interest, worker: &Worker) {
-    match started(poller, worker) {
+fn watch(poller: &mut Option<Poller>, key: Key, node: &Node, interest: Interest, owner: Owner<'_>) {
+    match started(poller, owner) {
         Ok(poller) => poller.watch(key, node, interest),
         Err(error) => {
-            worker.inbox().send(Message::Done(key, Outcome::Count(Err(error))));
+            owner.inbox.send(Message::Done(key, Outcome::Count(Err(error))));
         }
     }
 }
 
-fn started<'a>(poller: &'a mut Option<Poller>, worker: &Worker) -> io::Result<&'a Poller> {
+fn started<'a>(poller: &'a mut Option<Poller>, owner: Owner<'_>) -> io::Result<&'a Poller> {
     let started = match poller.take() {
         Some(started) => started,
-        None => Poller::start(worker.inbox())?,
+        None => Poller::start(owner.inbox)?,
     };
     Ok(poller.insert(started))
 }

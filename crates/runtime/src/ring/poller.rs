@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 
 use stdx::Key;
 
-use crate::inbox::{Inbox, Message, lock};
+use crate::inbox::{Inbox, Message};
+use crate::lock::lock;
 use crate::net::interest::Interest;
 use crate::net::node::Node;
 use crate::op::Outcome;

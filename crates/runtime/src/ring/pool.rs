@@ -13,7 +13,8 @@ use stdx::Key;
 use super::blocking;
 use crate::affinity::Affinity;
 use crate::fs::durability::Durability;
-use crate::inbox::{Inbox, Message, lock};
+use crate::inbox::{Inbox, Message};
+use crate::lock::lock;
 use crate::op::{Meta, Op, Outcome, Transfer};
 
 /// Threads per worker at most, whatever its depth: stacks and scheduler stay bounded.

@@ -12,15 +12,16 @@ use std::sync::Arc;
 use io_uring::{IoUring, opcode, squeue, types};
 use stdx::Key;
 
+use super::owner::Owner;
 use super::registered::{Places, Tables};
 use super::setup::Opened;
-use super::{Wait, sqe};
+use super::sqe;
 use crate::clock::monotonic_ns;
 use crate::config::Submission;
 use crate::inbox::{Inbox, Unparker};
 use crate::op::{Op, Outcome};
+use crate::ring::wait::Wait;
 use crate::stats::{Counters, bump};
-use crate::worker::Worker;
 
 /// A batch this long is submitted whatever is in flight: the saving per call is used up by then
 /// (section 2.1 of the paper: 5-6 times fewer cycles per operation at 16).
@@ -127,11 +128,11 @@ impl Uring {
     }
 
     /// Adds an operation to the next batch.
-    pub(crate) fn push(&mut self, key: Key, op: &mut Op, worker: &Worker) {
+    pub(crate) fn push(&mut self, key: Key, op: &mut Op, owner: Owner<'_>) {
         let places = match op {
             Op::Read(transfer) | Op::Write(transfer) => {
                 let submitter = self.ring.submitter();
-                self.tables.places(transfer, &submitter, worker.id, worker.counters())
+                self.tables.places(transfer, &submitter, owner.id, owner.counters)
             }
             _ => Places::default(),
         };
@@ -143,9 +144,9 @@ impl Uring {
                 let write = key.as_u64();
                 let len = sqe::len_of(op);
                 self.linked.push(Linked { write, len, written: None, synced: None });
-                self.push_entries(&[entry, sync.user_data(write ^ SYNC)], worker.counters());
+                self.push_entries(&[entry, sync.user_data(write ^ SYNC)], owner.counters);
             }
-            None => self.push_entry(&entry, worker.counters()),
+            None => self.push_entry(&entry, owner.counters),
         }
         self.client_pending += u32::from(op.is_client());
     }

@@ -14,12 +14,9 @@ use super::network::Network;
 use super::trace::Trace;
 use crate::fs::file::{File, Node};
 use crate::fs::options::{FileBackend, OpenOptions};
-use crate::inbox::lock;
+use crate::lock::lock;
 use crate::op::{Answer, Meta, Transfer};
 use crate::ring::kind::RingKind;
-
-/// The unit that is written whole or not at all, in bytes.
-pub const SECTOR_BYTES: u64 = 512;
 
 /// A disk of a simulation. Clones are the same disk.
 #[derive(Clone)]

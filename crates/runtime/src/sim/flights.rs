@@ -7,10 +7,11 @@ use std::rc::Rc;
 
 use stdx::Key;
 
-use super::disk::{Disk, SECTOR_BYTES, State, eio, handle_of};
+use super::disk::{Disk, State, eio, handle_of};
 use super::network::Network;
 use crate::fs::durability::Durability;
 use crate::op::{Meta, Op, Outcome, Transfer};
+use crate::sim::image::SECTOR_BYTES;
 
 /// Why operations on sockets do not come to the disk.
 const NO_FILE: &str = "sockets are the network's";

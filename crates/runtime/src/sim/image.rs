@@ -2,8 +2,6 @@
 
 use stdx::Prng;
 
-use super::disk::SECTOR_BYTES;
-
 /// A change that no sync has covered.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
@@ -142,3 +140,6 @@ fn survive(base: &[u8], changes: &[Change], survival: f64, prng: &mut Prng) -> V
     }
     bytes
 }
+
+/// The unit that is written whole or not at all, in bytes.
+pub const SECTOR_BYTES: u64 = 512;

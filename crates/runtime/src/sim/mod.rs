@@ -5,19 +5,17 @@
 //! order in which workers take turns and operations complete, the disk, and the network.
 
 mod crash;
-mod disk;
+pub(crate) mod disk;
 mod faults;
-mod flights;
+pub(crate) mod flights;
 mod image;
 mod names;
 pub(crate) mod network;
-mod run;
+pub(crate) mod run;
 mod trace;
 
-pub(crate) use disk::Handle;
-pub use disk::{Disk, SECTOR_BYTES};
+pub use disk::Disk;
 pub use faults::{FaultPlan, Latency};
-pub(crate) use flights::Port;
-pub(crate) use network::{Endpoint, Spare};
-pub use network::{Link, Network, NetworkFaults};
-pub(crate) use run::start;
+pub use image::SECTOR_BYTES;
+pub use network::Network;
+pub use network::plan::{Link, NetworkFaults};

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use stdx::sync::Mutex;
 
-use crate::inbox::lock;
+use crate::lock::lock;
 
 #[derive(Debug)]
 enum Waiter {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use stdx::sync::Mutex;
 
-use crate::inbox::lock;
+use crate::lock::lock;
 
 /// Wakers by ticket, so in order of arrival. Who leaves from the middle leaves a gap.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use std::task::{Context, Poll, Waker};
 use super::unwind::panic_text;
 use crate::account::Account;
 use crate::account::enter::within;
-use crate::inbox::{Inbox, Message, lock};
+use crate::inbox::{Inbox, Message};
+use crate::lock::lock;
 use crate::task::aborted::Aborted;
 use crate::worker::{self, Shared};
 

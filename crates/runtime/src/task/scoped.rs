@@ -7,7 +7,8 @@ use std::sync::{Mutex, mpsc};
 use std::task::{Context, Poll};
 
 use super::remote::{Urgency, promise, send_task};
-use crate::inbox::{Inbox, lock};
+use crate::inbox::Inbox;
+use crate::lock::lock;
 use crate::task::aborted::Aborted;
 
 type Work<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;

@@ -1,5 +1,6 @@
 //! A worker: its tasks, its queues, its operations, its ring. One thread owns it all.
 
+pub(crate) mod entry;
 mod migration;
 mod operations;
 mod run;
@@ -22,13 +23,14 @@ use stdx::{Key, Prng, Slab};
 use crate::account::{Account, Accounting, LocalAccount};
 use crate::clock::monotonic_ns;
 use crate::inbox::Inbox;
-use crate::op::OpEntry;
 use crate::ring::Ring;
+use crate::ring::owner::Owner;
 use crate::sim::network::Network;
 use crate::stats::Counters;
 use crate::task::frame::Header;
 use crate::task::frame_pool::FramePool;
 use crate::timers::Timers;
+use crate::worker::entry::OpEntry;
 pub(crate) use unstarted::{Sleepers, Unstarted};
 pub use watchdog::LongestPoll;
 use watchdog::{Watchdog, Watched};
@@ -204,6 +206,12 @@ impl Worker {
 
     pub(crate) fn inbox(&self) -> &Arc<Inbox> {
         &self.shared.inboxes[self.index]
+    }
+
+    /// What its ring knows of it.
+    #[inline]
+    pub(crate) fn owner(&self) -> Owner<'_> {
+        Owner { id: self.id, inbox: self.inbox(), counters: self.counters() }
     }
 
     pub(crate) fn counters(&self) -> &Counters {

@@ -10,10 +10,11 @@ use std::task::Waker;
 use stdx::Key;
 
 use super::Worker;
-use crate::account::{LocalAccount, add, subtract};
+use crate::account::LocalAccount;
 use crate::fs::Durability;
-use crate::op::{Op, OpEntry, Outcome, Transfer};
-use crate::stats::{Counters, bump};
+use crate::op::{Op, Outcome, Transfer};
+use crate::stats::{Counters, add, bump, subtract};
+use crate::worker::entry::OpEntry;
 
 impl Worker {
     /// Takes an operation over; it starts at once unless too many are in flight.
@@ -71,7 +72,7 @@ impl Worker {
         self.sockets.set(self.sockets.get() + u32::from(entry.op.is_socket()));
         self.clients.set(self.clients.get() + u32::from(entry.op.is_client()));
         bump(&self.counters().ops, 1);
-        self.ring.borrow_mut().start(key, &mut entry.op, self);
+        self.ring.borrow_mut().start(key, &mut entry.op, self.owner());
     }
 
     /// Starts what waits in the backlog while there is room.
@@ -93,7 +94,7 @@ impl Worker {
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             let ended = land(entry, outcome);
             if ended.is_none() {
-                self.ring.borrow_mut().start(key, &mut entry.op, self);
+                self.ring.borrow_mut().start(key, &mut entry.op, self.owner());
             }
             ended
         };
@@ -166,7 +167,7 @@ impl Worker {
 
     /// Takes now what waiting for sockets needs.
     pub(crate) fn prepare_sockets(&self) -> io::Result<()> {
-        self.ring.borrow_mut().prepare(self)
+        self.ring.borrow_mut().prepare(self.owner())
     }
 
     /// Has an operation that may wait for ever end now; its completion comes all the same.
@@ -176,7 +177,7 @@ impl Worker {
         assert!(entry.op.is_endless(), "a transfer with the disk ends by itself");
         if entry.started && entry.outcome.is_none() && !entry.ending {
             entry.ending = true;
-            self.ring.borrow_mut().cancel(key, &entry.op, self);
+            self.ring.borrow_mut().cancel(key, &entry.op, self.owner());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Worker;
 use crate::inbox::Message;
-use crate::ring::Wait;
+use crate::ring::wait::Wait;
 use crate::stats::bump;
 use crate::worker::slice::{LONG_NS, SLICE_NS};
 

@@ -11,8 +11,7 @@ use stdx::Key;
 
 use super::migration::MARK;
 use super::{Queue, Worker};
-use crate::account::{add, subtract};
-use crate::stats::bump;
+use crate::stats::{add, bump, subtract};
 use crate::task::frame::{Frame, Header};
 use crate::task::waker;
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::inbox::lock;
+use crate::lock::lock;
 use crate::worker::slice::SLICE_NS;
 
 /// Most tasks that one visit takes: what a slice polls.

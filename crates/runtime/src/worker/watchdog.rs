@@ -37,7 +37,7 @@ impl Watchdog {
     /// The longest poll so far.
     #[cfg(debug_assertions)]
     pub(crate) fn longest(&self) -> Option<LongestPoll> {
-        Some(crate::inbox::lock(&self.longest).clone())
+        Some(crate::lock::lock(&self.longest).clone())
     }
 
     /// Release builds do not look.
@@ -48,7 +48,7 @@ impl Watchdog {
 
     #[cfg(debug_assertions)]
     fn note(&self, cpu_ns: u64, task: &'static str) {
-        let mut longest = crate::inbox::lock(&self.longest);
+        let mut longest = crate::lock::lock(&self.longest);
         if cpu_ns > longest.cpu_ns {
             *longest = LongestPoll { cpu_ns, task };
         }

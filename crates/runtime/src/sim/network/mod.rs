@@ -8,10 +8,10 @@
 mod calls;
 mod delivery;
 mod end;
-mod endpoint;
+pub(crate) mod endpoint;
 mod events;
 mod listeners;
-mod plan;
+pub(crate) mod plan;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -22,15 +22,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stdx::{Key, Prng};
 
 use super::trace::Trace;
-use crate::inbox::lock;
+use crate::lock::lock;
 use crate::net::interest::Interest;
 use crate::net::node::Node;
 use crate::op::Op;
 use end::{End, SocketId};
-pub(crate) use endpoint::{Endpoint, Spare};
 use events::{Event, Events};
 use listeners::Listeners;
-pub use plan::{Link, NetworkFaults};
+use plan::{Link, NetworkFaults};
 
 /// What is mixed into the seed of the disk, so that the network has chances of its own.
 const SEED: u64 = 0x006E_6574_776F_726B;
