@@ -46,12 +46,12 @@ pub use offload::offload;
 pub use ring::kind::RingKind;
 pub use runtime::{Handle, Runtime};
 pub use stats::WorkerStats;
-pub use task::{
-    Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_anywhere, spawn_anywhere_detached,
-    spawn_on,
-};
+pub use task::aborted::Aborted;
+pub use task::frame::frame_bytes;
+pub use task::join::{JoinHandle, spawn};
+pub use task::remote::{RemoteHandle, spawn_anywhere, spawn_anywhere_detached, spawn_on};
 pub use trace::{IoPoint, IoSample, IoTrace};
-pub use worker::LongestPoll;
+pub use worker::watchdog::LongestPoll;
 pub use yielding::{
     has_given_way, interleave, need_preempt, random_u64, step_aside, worker, worker_count,
     yield_now,

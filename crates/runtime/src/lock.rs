@@ -1,4 +1,4 @@
-//! Locks that are never poisoned.
+//! Taking locks, whoever has panicked with them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -11,6 +11,35 @@ use std::time::Duration;
 const LOCK_ATTEMPT_COUNT: u32 = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
+const F2FS_MAGIC: i64 = 0xf2f5_2010;
+
+/// Opens a descriptor with the given flags.
+pub(crate) fn open_fd(path: &Path, flags: i32) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = flags | libc::O_CLOEXEC;
+    // SAFETY: `path` is a terminated string.
+    let fd = retry(|| unsafe { libc::open(path.as_ptr(), flags, 0o644) } as isize)?;
+    // SAFETY: a fresh descriptor that nobody else owns.
+    let fd = unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as i32) };
+    debug_assert!(fd.as_raw_fd() >= 0);
+    Ok(fd)
+}
+
+/// Repeats a system call that a signal has interrupted.
+pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        let result = call();
+        if result >= 0 {
+            return Ok(result as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 pub(crate) fn lock(fd: &OwnedFd) -> io::Result<()> {
     let mut attempt = 1;
     loop {
@@ -51,33 +80,4 @@ pub(crate) fn heeds_dsync(fd: &OwnedFd) -> bool {
     let known =
         [libc::EXT4_SUPER_MAGIC, libc::XFS_SUPER_MAGIC, libc::BTRFS_SUPER_MAGIC, F2FS_MAGIC];
     file_system(fd).is_ok_and(|kind| known.contains(&kind))
-}
-
-const F2FS_MAGIC: i64 = 0xf2f5_2010;
-
-/// Opens a descriptor with the given flags.
-pub(crate) fn open_fd(path: &Path, flags: i32) -> io::Result<std::os::fd::OwnedFd> {
-    use std::os::fd::FromRawFd;
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let flags = flags | libc::O_CLOEXEC;
-    // SAFETY: `path` is a terminated string.
-    let fd = retry(|| unsafe { libc::open(path.as_ptr(), flags, 0o644) } as isize)?;
-    // SAFETY: a fresh descriptor that nobody else owns.
-    let fd = unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as i32) };
-    debug_assert!(fd.as_raw_fd() >= 0);
-    Ok(fd)
-}
-
-/// Repeats a system call that a signal has interrupted.
-pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
-    loop {
-        let result = call();
-        if result >= 0 {
-            return Ok(result as usize);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
 }

@@ -8,9 +8,17 @@ use crate::net::address::Address;
 /// How bytes are sent: without waiting for room, and without a signal when the peer is gone.
 pub(crate) const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
-/// The result of a system call that gives -1 on failure.
-pub(crate) fn checked(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+/// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
+pub(crate) const BACKLOG: i32 = 1024;
+
+/// A stream socket that never blocks.
+pub(crate) fn open(family: i32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: a plain call.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    checked(fd as isize)?;
+    // SAFETY: a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// What a stream over TCP is to be like.
@@ -21,16 +29,6 @@ pub(crate) fn prepare(fd: &OwnedFd, peer: &Address) -> io::Result<()> {
         set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE)?;
     }
     Ok(())
-}
-
-/// A stream socket that never blocks.
-pub(crate) fn open(family: i32) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: a plain call.
-    let fd = unsafe { libc::socket(family, kind, 0) };
-    checked(fd as isize)?;
-    // SAFETY: a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Switches an option on.
@@ -45,5 +43,7 @@ pub(crate) fn set_to(fd: &OwnedFd, level: i32, name: i32, value: i32) -> io::Res
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) } as isize).map(drop)
 }
 
-/// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
-pub(crate) const BACKLOG: i32 = 1024;
+/// The result of a system call that gives -1 on failure.
+pub(crate) fn checked(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}

@@ -32,7 +32,6 @@ use crate::task::frame_pool::FramePool;
 use crate::timers::Timers;
 use crate::worker::entry::OpEntry;
 pub(crate) use unstarted::{Sleepers, Unstarted};
-pub use watchdog::LongestPoll;
 use watchdog::{Watchdog, Watched};
 use window::Window;
 
@@ -277,7 +276,7 @@ impl Worker {
     fn look_at_clock(&self, calls: u32) -> bool {
         let now_ns = self.now_ns();
         let apart_ns = now_ns.saturating_sub(self.preempt_look_ns.get()) / u64::from(calls);
-        self.preempt_stride.set(if apart_ns > crate::worker::slice::LONG_NS { 1 } else { 16 });
+        self.preempt_stride.set(if apart_ns > slice::LONG_NS { 1 } else { 16 });
         self.preempt_calls.set(0);
         self.preempt_look_ns.set(now_ns);
         self.time_is_up(now_ns)
