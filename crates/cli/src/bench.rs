@@ -1,11 +1,10 @@
 //! `dovetail bench`: the figures.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench::figure::Figure;
 use clap::{Args, Subcommand};
-use engine::{Database, SqlError, SqlResult, SqlState};
+use engine::{Database, SqlResult};
 
 use crate::connections::{self, ConnectionsArgs};
 use crate::degrade::{self, DegradeArgs};
@@ -14,6 +13,7 @@ use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
 use crate::remote::{self, RemoteArgs, StoreArgs};
+use crate::scratch::ScratchArgs;
 use crate::tpcc::{self, TpccArgs};
 use crate::tpch::{Common, print_figure};
 use crate::ycsb::YcsbArgs;
@@ -87,32 +87,6 @@ struct RuntimeArgs {
     rows: u64,
 }
 
-/// What figures that need files of their own have in common.
-#[derive(Args)]
-pub struct ScratchArgs {
-    /// Print figures as JSON lines
-    #[arg(long)]
-    json: bool,
-    /// Runs of each
-    #[arg(long, default_value_t = 5)]
-    pub runs: usize,
-    /// Folder for files of some gigabytes, which are removed afterwards
-    #[arg(long, default_value = "data")]
-    folder: PathBuf,
-}
-
-impl ScratchArgs {
-    /// Calls `bench` with a new folder.
-    pub fn in_folder(
-        &self,
-        bench: impl FnOnce(&Path, usize, &mut dyn FnMut(Figure)) -> SqlResult<()>,
-    ) -> SqlResult<ExitCode> {
-        in_new_folder(&self.folder, |folder| {
-            bench(folder, self.runs, &mut |figure| print_figure(&figure, self.json))
-        })
-    }
-}
-
 #[derive(Args)]
 struct SimArgs {
     /// Seeds to run
@@ -127,19 +101,6 @@ struct SimArgs {
     /// Print figures as JSON lines
     #[arg(long)]
     json: bool,
-}
-
-/// Calls `bench` with a new folder within `parent`, which is removed afterwards.
-pub(crate) fn in_new_folder(
-    parent: &Path,
-    bench: impl FnOnce(&Path) -> SqlResult<()>,
-) -> SqlResult<ExitCode> {
-    let folder = parent.join(format!("bench-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)
-        .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;
-    let done = bench(&folder);
-    std::fs::remove_dir_all(&folder).ok();
-    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// `dovetail bench ...`

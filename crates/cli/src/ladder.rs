@@ -7,7 +7,7 @@ use bench::ladder::{self, Options};
 use clap::Args;
 use engine::SqlResult;
 
-use crate::bench::ScratchArgs;
+use crate::scratch::ScratchArgs;
 
 #[derive(Args)]
 pub struct LadderArgs {

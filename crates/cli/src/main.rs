@@ -17,6 +17,7 @@ mod plans;
 mod progress;
 mod quickstart;
 mod remote;
+mod scratch;
 mod serve;
 mod shell;
 mod signal;

@@ -12,7 +12,7 @@ use bench::store::Speed;
 use clap::Args;
 use engine::{Options, RingKind, SqlError, SqlResult, SqlState};
 
-use crate::bench::in_new_folder;
+use crate::scratch::in_new_folder;
 use crate::size::parse_bytes;
 use crate::tpch::print_figure;
 

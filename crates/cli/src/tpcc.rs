@@ -7,7 +7,7 @@ use bench::tpcc::{self, Mix, Options, Scale};
 use clap::{Args, ValueEnum};
 use engine::{Isolation, SqlResult};
 
-use crate::bench::ScratchArgs;
+use crate::scratch::ScratchArgs;
 use crate::size::parse_bytes;
 
 #[derive(Args)]

@@ -6,7 +6,7 @@ use bench::ycsb::{self, Core, Distribution, KeyForm, Mix, Options};
 use clap::{Args, ValueEnum};
 use engine::{SqlError, SqlResult, SqlState};
 
-use crate::bench::ScratchArgs;
+use crate::scratch::ScratchArgs;
 
 #[derive(Args)]
 pub struct YcsbArgs {

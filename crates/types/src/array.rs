@@ -3,8 +3,8 @@
 use arrow_array::Array;
 use arrow_schema::DataType;
 
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::text::format_value;
-use crate::{SqlError, SqlResult, SqlState};
 
 /// `{1,NULL,"a b"}`.
 pub(crate) fn format_array(elements: &dyn Array) -> String {

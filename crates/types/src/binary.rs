@@ -13,8 +13,9 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 mod array;
 
 use crate::datetime::infinite::{is_finite, is_finite_date};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::logical::UTC;
-use crate::{SqlError, SqlResult, SqlState, oid, zone};
+use crate::{oid, zone};
 
 /// Appends a value behind its length.
 pub fn sized(body: &mut Vec<u8>, value: &[u8]) {

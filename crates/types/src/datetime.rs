@@ -3,16 +3,16 @@
 use arrow_array::types::{Date32Type, IntervalMonthDayNano, TimestampMicrosecondType};
 use arrow_cast::parse::Parser;
 
+use crate::datetime::units::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::logical::LogicalType;
 use crate::zone::{self, Zone};
-use crate::{LogicalType, SqlError, SqlResult, SqlState};
 
 mod decode;
 pub mod infinite;
+pub(crate) mod units;
 
 use decode::{Problem, Special};
-
-const MICROS_PER_SECOND: i64 = 1_000_000;
-const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// Days since 1970-01-01. Errors: 22007 for text that is no date, 22008 for a date that does not exist.
 pub fn parse_date(text: &str) -> SqlResult<i32> {

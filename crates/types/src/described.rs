@@ -3,7 +3,7 @@
 
 use arrow_schema::Field;
 
-use crate::LogicalType;
+use crate::logical::LogicalType;
 use crate::oid::{self, WireType};
 
 /// A column of a table or view: the oid of the relation, the column's number from 1.

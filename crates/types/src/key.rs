@@ -15,7 +15,8 @@ use arrow_array::types::{
 use arrow_buffer::i256;
 
 use self::hash::{HASH_BYTES, hash_of};
-use crate::{LogicalType, SqlError, SqlResult, SqlState};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::logical::LogicalType;
 
 pub mod hash;
 

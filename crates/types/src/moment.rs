@@ -9,8 +9,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
-use crate::LogicalType;
 use crate::datetime::infinite::is_finite;
+use crate::logical::LogicalType;
 
 /// The kind of a time of which fewer digits are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,7 +13,7 @@ use arrow_buffer::i256;
 use arrow_schema::DataType;
 use num_bigint::{BigInt, Sign};
 
-use crate::{SqlError, SqlResult, SqlState};
+use crate::error::{SqlError, SqlResult, SqlState};
 
 /// Digits after the point of a stored quotient: those of a quotient between 10^-4 and 1.
 pub const QUOTIENT_SCALE: i8 = 20;

@@ -1,6 +1,6 @@
 //! Types as PostgreSQL numbers them (its `pg_type.dat`).
 
-use crate::LogicalType;
+use crate::logical::LogicalType;
 use crate::moment::Moment;
 use arrow_schema::{DataType, IntervalUnit};
 

@@ -17,8 +17,9 @@ use arrow_cast::parse::Parser;
 
 use crate::array::{parse_array, parse_bytes, parse_uuid};
 use crate::datetime::{parse_date, parse_interval, parse_time, parse_timestamp, parse_timestamptz};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::logical::{Column, LogicalType};
 use crate::numeric::{FREE_DIGITS, QUOTIENT_SCALE};
-use crate::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 /// Builds a column from text fields.
 pub struct ColumnParser {

@@ -11,10 +11,12 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::key::{DECIMAL_NARROW_PRECISION, KeyColumn};
-use crate::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState, numeric};
+use crate::logical::{Column, LogicalType, Schema};
+use crate::numeric;
 
-mod batch;
+pub(crate) mod batch;
 mod numbers;
 mod texts;
 

@@ -11,8 +11,9 @@ use arrow_array::{
 use proptest::prelude::*;
 
 use crate::key::{KeyEncoder, split_columns, successor};
-use crate::row::{BatchBuilder, RowLayout, index_key_columns};
-use crate::{Column, LogicalType, Schema};
+use crate::logical::{Column, LogicalType, Schema};
+use crate::row::batch::BatchBuilder;
+use crate::row::{RowLayout, index_key_columns};
 
 type Row = (i64, Option<i32>, Option<String>, Option<f64>, Option<i128>, Option<bool>, String);
 

@@ -18,12 +18,12 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::array::{format_array, format_bytes, format_uuid};
 use crate::datetime::infinite::{self, is_finite, is_finite_date};
+use crate::datetime::units::MICROS_PER_SECOND;
 use crate::numeric::{FREE_DIGITS, format_free, format_wide};
 use crate::zone;
 
 pub use interval::IntervalStyle;
 
-const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// From this decimal exponent on, PostgreSQL prints a `double precision` in scientific notation

@@ -10,9 +10,8 @@ use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZo
 use chrono_tz::{TZ_VARIANTS, Tz};
 
 use crate::datetime::infinite::is_finite;
-use crate::{SqlError, SqlResult, SqlState};
-
-const MICROS_PER_SECOND: i64 = 1_000_000;
+use crate::datetime::units::MICROS_PER_SECOND;
+use crate::error::{SqlError, SqlResult, SqlState};
 
 /// The first and the last moment that is not infinite.
 const FIRST: i64 = i64::MIN + 1;

@@ -5,7 +5,8 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use super::{bad, decode, encode, sized};
-use crate::{SqlError, SqlResult, oid};
+use crate::error::{SqlError, SqlResult};
+use crate::oid;
 
 /// Writes a list with its length.
 ///

@@ -2,7 +2,8 @@
 
 use crate::zone::{self, Zone};
 
-use super::{MICROS_PER_DAY, MICROS_PER_SECOND, clock_micros, days_of};
+use super::{clock_micros, days_of};
+use crate::datetime::units::{MICROS_PER_DAY, MICROS_PER_SECOND};
 
 /// What a text says; a field that it does not name is `None`.
 #[derive(Debug, Default)]

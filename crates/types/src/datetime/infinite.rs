@@ -1,6 +1,6 @@
 //! Dates and moments without end: the least and the greatest word stand for them, so they are ordered by it.
 
-use super::MICROS_PER_DAY;
+use crate::datetime::units::MICROS_PER_DAY;
 
 /// Whether a date, in days, is neither `infinity` nor `-infinity`.
 pub fn is_finite_date(days: i32) -> bool {

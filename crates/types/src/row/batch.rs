@@ -15,8 +15,9 @@ use super::numbers::Numbers;
 use super::texts::Texts;
 use super::{Place, RowLayout, fixed_width};
 use crate::key::{Decoded, take_value};
+use crate::logical::{Column, LogicalType};
+use crate::numeric;
 use crate::parse::ColumnParser;
-use crate::{Column, LogicalType, numeric};
 
 /// Builds a batch of chosen columns from entries of one tree.
 pub struct BatchBuilder {

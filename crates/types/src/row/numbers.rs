@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::NullBufferBuilder;
 
 use super::batch::is_null;
-use crate::LogicalType;
+use crate::logical::LogicalType;
 
 /// Values and which of them are null.
 pub(super) struct Numbers<T: ArrowPrimitiveType> {

@@ -5,7 +5,8 @@ use arrow_array::types::IntervalMonthDayNanoType;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, IntervalUnit};
 
-use super::{MICROS_PER_SECOND, time};
+use super::time;
+use crate::datetime::units::MICROS_PER_SECOND;
 
 /// A text form of intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

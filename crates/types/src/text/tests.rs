@@ -140,7 +140,7 @@ fn intervals_have_postgres_style() {
 
 #[test]
 fn intervals_have_four_styles() {
-    use super::IntervalStyle::{Iso8601, PostgresVerbose, SqlStandard};
+    use super::interval::IntervalStyle::{Iso8601, PostgresVerbose, SqlStandard};
     let value = |months, days, micros: i64| IntervalMonthDayNano::new(months, days, micros * 1000);
     let values: ArrayRef = array(IntervalMonthDayNanoArray::from(vec![
         value(14, 3, 14_706_789_000),
