@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use stdx::CachePadded;
 
 use crate::config::WORKER_COUNT_MAX;
-use crate::stats::add;
+use crate::stats::{add, subtract};
 use crate::trace::IoTrace;
 
 /// The counters of one account on one worker. Only that worker writes them.

@@ -11,7 +11,7 @@ use stdx::Key;
 
 use super::Worker;
 use crate::account::LocalAccount;
-use crate::fs::Durability;
+use crate::fs::durability::Durability;
 use crate::op::{Op, Outcome, Transfer};
 use crate::stats::{Counters, add, bump, subtract};
 use crate::worker::entry::OpEntry;
