@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::catalog::Catalog;
-use crate::parse::identifier;
+use crate::parse::object_name::identifier;
 
 /// What a function of the clock gives.
 #[derive(Clone, Copy)]

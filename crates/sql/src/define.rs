@@ -7,7 +7,8 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
 use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
-use crate::parse::{ColumnSpec, ConstraintSpec, CreateTable, ForeignKeySpec};
+use crate::parse::statement::create::CreateTable;
+use crate::parse::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 
 /// A table to be, or one that is about to change.
 #[derive(Clone, Debug)]
@@ -460,7 +461,7 @@ pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
     use datafusion_sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
     let mut expr = crate::dml::parsed(expression)?;
     let rename = |ident: &mut Ident| {
-        if crate::parse::identifier(ident) == old {
+        if crate::parse::object_name::identifier(ident) == old {
             *ident = Ident::with_quote('"', new);
         }
     };

@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
-use crate::parse::{Query, last_name};
+use crate::parse::last_name;
+use crate::parse::statement::query::Query;
 
 /// The schema of the relations that stand for files.
 pub const FILES_SCHEMA: &str = "pg_files";

@@ -32,7 +32,9 @@ use crate::dml::{RowExprs, TargetCatalog, delete_query, returning, update_query}
 use crate::error::from_library;
 use crate::logical::Optimized;
 use crate::options::PlannerOptions;
-use crate::parse::{Parameter, Query, Statement, Template};
+use crate::parse::statement::Statement;
+use crate::parse::statement::query::Query;
+use crate::parse::{Parameter, Template};
 use crate::plan::Plan;
 use crate::planner;
 use depends::{Depends, Recorder};

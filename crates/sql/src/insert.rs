@@ -16,7 +16,8 @@ use crate::constraints::ColumnDefault;
 use crate::dml::{Defaults, assign, is_default, literal_as, or_null, refuse_nulls};
 use crate::error::{from_arrow, nearest};
 use crate::expr::{Expr, bind_scalar};
-use crate::parse::{Insert, InsertSource, Overriding, Query};
+use crate::parse::statement::query::Query;
+use crate::parse::{Insert, InsertSource, Overriding};
 
 const DIFFERENT_LENGTHS: &str = "VALUES lists must all be the same length";
 

@@ -56,9 +56,10 @@ pub use insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_que
 pub use library::{function_names, has_function};
 pub use options::{DeviceProfile, InFlight, PlannerOptions};
 pub use parameters::{check, parameter_types};
-pub use parse::{
-    NamedRelation, Parameter, Query, RowLockMode, RowLocks, Shape, Statement, Template, parse,
-};
+pub use parse::statement::Statement;
+pub use parse::statement::query::Query;
+pub use parse::text::parse;
+pub use parse::{NamedRelation, Parameter, RowLockMode, RowLocks, Shape, Template};
 pub use patience::{Patience, with_patience};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};

@@ -10,7 +10,8 @@ use datafusion_sql::sqlparser::ast::{
 use stdx::HashMap;
 use types::LogicalType;
 
-use crate::parse::{SET_FUNCTIONS, identifier};
+use crate::parse::SET_FUNCTIONS;
+use crate::parse::object_name::identifier;
 
 mod distinct_on;
 mod hidden;

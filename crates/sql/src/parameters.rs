@@ -13,9 +13,11 @@ use types::{SqlError, SqlResult, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::{TargetCatalog, delete_query, is_default, update_query};
+use crate::parse::object_name::identifier;
+use crate::parse::statement::Statement;
+use crate::parse::statement::query::Query;
 use crate::parse::{
-    Assignment, CursorStatement, Insert, InsertSource, Query, Statement, Template, identifier,
-    parsed_query, row_query,
+    Assignment, CursorStatement, Insert, InsertSource, Template, parsed_query, row_query,
 };
 use crate::quote::quote_ident;
 

@@ -9,7 +9,7 @@ use types::described::{Origin, with_origin};
 
 use crate::catalog::Catalog;
 use crate::options::PlannerOptions;
-use crate::parse::Query;
+use crate::parse::statement::query::Query;
 use crate::plan::Plan;
 
 /// Plans a query against a catalog.

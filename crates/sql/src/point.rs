@@ -15,7 +15,8 @@ use types::{LogicalType, SqlResult};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::options::PlannerOptions;
-use crate::parse::{Parameter, Statement, Template};
+use crate::parse::statement::Statement;
+use crate::parse::{Parameter, Template};
 use crate::plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
 use crate::planner::plan_query;
 
@@ -183,7 +184,7 @@ fn looked_up(query: &ast::Query, parameter_count: usize) -> Option<(String, Vec<
         }
     });
     let columns = columns.into_iter().collect::<Option<Vec<_>>>()?;
-    Some((crate::parse::name(name).ok()?, columns))
+    Some((crate::parse::object_name::name(name).ok()?, columns))
 }
 
 pub(crate) fn conjuncts(condition: &ast::Expr, visit: &mut impl FnMut(&ast::Expr)) {
@@ -218,8 +219,10 @@ pub(crate) fn placeholder(expr: &ast::Expr) -> Option<usize> {
 
 fn column_name(expr: &ast::Expr) -> Option<String> {
     match expr {
-        ast::Expr::Identifier(ident) => Some(crate::parse::identifier(ident)),
-        ast::Expr::CompoundIdentifier(parts) => parts.last().map(crate::parse::identifier),
+        ast::Expr::Identifier(ident) => Some(crate::parse::object_name::identifier(ident)),
+        ast::Expr::CompoundIdentifier(parts) => {
+            parts.last().map(crate::parse::object_name::identifier)
+        }
         _ => None,
     }
 }

@@ -8,7 +8,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::library::SETS_MARK;
-use crate::parse::{Query, last_name, plain_arguments};
+use crate::parse::statement::query::Query;
+use crate::parse::{last_name, plain_arguments};
 
 /// Parts of a query that are planned at once, which takes some milliseconds at most.
 const PARTS_MAX: usize = 64;

@@ -1,12 +1,14 @@
 //! Plans of TPC-H, of its selective variants, and errors of binding.
 
+use types::SqlResult;
+
 use crate::catalog::Catalog;
 use crate::explain::explain_text;
 use crate::options::{DeviceProfile, InFlight, PlannerOptions};
-use crate::parse::{Statement, parse};
+use crate::parse::statement::Statement;
+use crate::parse::text::parse;
 use crate::plan::Plan;
 use crate::tpch::Tpch;
-use types::SqlResult;
 
 const QUERIES: [&str; 22] = [
     include_str!("../../bench/queries/q01.sql"),

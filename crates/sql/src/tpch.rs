@@ -10,7 +10,8 @@ use types::Schema;
 use crate::catalog::{
     Catalog, ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
 };
-use crate::parse::{Statement, parse};
+use crate::parse::statement::Statement;
+use crate::parse::text::parse;
 
 /// The tables by name.
 pub(crate) struct Tpch(BTreeMap<String, Arc<TableDef>>);

@@ -49,12 +49,13 @@ impl CreateView {
             return Err(SqlError::unsupported("a view of files")
                 .with_hint("Copy the files into a table, and make a view of that."));
         }
-        let columns = create.columns.iter().map(|c| crate::parse::identifier(&c.name)).collect();
-        let name = crate::parse::name(&create.name)?;
+        let columns =
+            create.columns.iter().map(|c| crate::parse::object_name::identifier(&c.name)).collect();
+        let name = crate::parse::object_name::name(&create.name)?;
         let mut relations = Vec::new();
         // The visit itself never stops.
         let _ = ast::visit_relations(&create.query, |relation| {
-            relations.extend(crate::parse::name(relation).ok());
+            relations.extend(crate::parse::object_name::name(relation).ok());
             ControlFlow::<()>::Continue(())
         });
         crate::parse::without_stand_ins(&mut create.query);

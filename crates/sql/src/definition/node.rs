@@ -5,7 +5,8 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema};
 
-use crate::parse::{column_type, identifier};
+use crate::parse::column_type;
+use crate::parse::object_name::identifier;
 
 /// An expression whose types are known.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 
 use super::Style;
 use crate::parse::dialect::Postgres;
-use crate::parse::identifier;
+use crate::parse::object_name::identifier;
 use crate::quote::{parse_name, quote_ident, quote_idents};
 use crate::view::ViewDef;
 

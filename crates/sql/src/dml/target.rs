@@ -14,7 +14,8 @@ use crate::catalog::{Catalog, ColumnStatistics, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::insert::unknown_column;
 use crate::parse::dialect::Postgres;
-use crate::parse::{Assignment, Delete, Query, Update};
+use crate::parse::statement::query::Query;
+use crate::parse::{Assignment, Delete, Update};
 use crate::view::ViewDef;
 
 /// What the table that changes is called in its query: no table can have this name.

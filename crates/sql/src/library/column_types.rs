@@ -69,7 +69,7 @@ fn told_type(ty: &DataType) -> Option<u32> {
         DataType::Varchar(None) | DataType::CharacterVarying(None) => Some(oid::VARCHAR),
         DataType::Char(None) | DataType::Character(None) => Some(oid::BPCHAR),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
-            let last = crate::parse::identifier(name.0.last()?.as_ident()?);
+            let last = crate::parse::object_name::identifier(name.0.last()?.as_ident()?);
             match last.as_str() {
                 "name" => Some(oid::NAME),
                 "bpchar" => Some(oid::BPCHAR),

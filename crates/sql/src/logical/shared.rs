@@ -20,7 +20,7 @@ use crate::bind::WorkTable;
 use crate::estimate::Profile;
 use crate::library::SERIES;
 use crate::options::PlannerOptions;
-use crate::parse::identifier;
+use crate::parse::object_name::identifier;
 use crate::plan::Node;
 
 /// A query that is computed once, as the queries that name it see it.

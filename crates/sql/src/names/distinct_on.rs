@@ -58,7 +58,7 @@ fn meant(key: &Expr, items: &[SelectItem]) -> Expr {
     let named = |name: &str| {
         items.iter().find_map(|item| match item {
             SelectItem::ExprWithAlias { expr, alias }
-                if crate::parse::identifier(alias) == name =>
+                if crate::parse::object_name::identifier(alias) == name =>
             {
                 Some(expr.clone())
             }
@@ -74,7 +74,7 @@ fn meant(key: &Expr, items: &[SelectItem]) -> Expr {
                 .and_then(of_item),
             _ => None,
         },
-        Expr::Identifier(ident) => named(&crate::parse::identifier(ident)),
+        Expr::Identifier(ident) => named(&crate::parse::object_name::identifier(ident)),
         _ => None,
     };
     found.unwrap_or_else(|| key.clone())

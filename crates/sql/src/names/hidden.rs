@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use super::APART;
-use crate::parse::identifier;
+use crate::parse::object_name::identifier;
 
 /// Whether another query stands in this one: only there a relation can be an outer one.
 pub(crate) fn has_inner_query(query: &Query) -> bool {

@@ -10,7 +10,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use super::{APART, item_name};
-use crate::parse::{identifier, parsed_query};
+use crate::parse::object_name::identifier;
+use crate::parse::parsed_query;
 
 /// Sets such outputs of the outermost query apart; who names one alone in `ORDER BY` means the output,
 /// and then its position.

@@ -10,7 +10,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use super::{APART, item_name};
-use crate::parse::{SET_FUNCTIONS, identifier, parsed_query};
+use crate::parse::object_name::identifier;
+use crate::parse::{SET_FUNCTIONS, parsed_query};
 
 /// Wraps such queries, wherever they stand.
 pub(crate) fn wrap_unnested(query: &mut Query) {

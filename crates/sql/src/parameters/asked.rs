@@ -8,7 +8,8 @@ use datafusion_sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut,
 };
 
-use crate::parse::{identifier, parsed_query, say_integers};
+use crate::parse::object_name::identifier;
+use crate::parse::{parsed_query, say_integers};
 use crate::quote::quote_ident;
 
 /// Says of outputs that are integers in PostgreSQL that they are.

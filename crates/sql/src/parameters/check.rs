@@ -7,7 +7,9 @@ use super::is_default;
 use crate::catalog::Catalog;
 use crate::dml::{Conflict, TargetCatalog, delete_query, returning, update_query};
 use crate::insert::check_targets;
-use crate::parse::{CursorStatement, Insert, InsertSource, Query, Statement, row_query};
+use crate::parse::statement::Statement;
+use crate::parse::statement::query::Query;
+use crate::parse::{CursorStatement, Insert, InsertSource, row_query};
 
 /// Binds what a statement reads and writes.
 ///

@@ -5,10 +5,11 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::constraint::{self, ColumnSpec, ConstraintSpec};
-use super::ddl::column_type;
-use super::{identifier, name};
+use super::constraint;
+use super::constraint::{ColumnSpec, ConstraintSpec};
 use crate::constraints::{ColumnDefault, Deferral};
+use crate::parse::column_type::column_type;
+use crate::parse::object_name::{identifier, name};
 
 /// `ALTER TABLE`.
 #[derive(Clone, Debug)]

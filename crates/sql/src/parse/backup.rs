@@ -3,8 +3,8 @@
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Statement;
 use super::tokens::{Tokens, begins, unexpected};
+use crate::parse::statement::Statement;
 
 /// Whether the statement begins so.
 pub(super) fn is_backup(tokens: &Tokens) -> bool {

@@ -5,8 +5,8 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::lock::KEY_MARK;
-use super::prepare::closing;
 use super::tokens::Tokens;
+use crate::parse::tokens::closing;
 
 /// Rewrites the tokens of a statement in place.
 pub(super) fn apply(tokens: &mut Tokens) {

@@ -3,7 +3,7 @@
 use datafusion_sql::sqlparser::ast::{CommentObject, ObjectName};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{identifier, name};
+use crate::parse::object_name::{identifier, name};
 
 /// `COMMENT ON .. IS ..`
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub(super) fn of_column<'a>(values: impl Iterator<Item = &'a Expr>) -> SqlResult
     match common {
         LogicalType::Text => return Ok(Column::Cast(DataType::Text)),
         LogicalType::Varchar(_) => return Ok(Column::Cast(DataType::Varchar(None))),
-        LogicalType::Char(_) => return Ok(Column::Cast(super::rewrite::bpchar())),
+        LogicalType::Char(_) => return Ok(Column::Cast(crate::parse::expressions::bpchar())),
         _ => {}
     }
     let written = said.iter().find_map(|s| match s {

@@ -9,10 +9,12 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{Column, SqlError, SqlResult, SqlState};
 
-use super::ddl::{column_type, index_columns};
 use super::deferral;
-use super::{identifier, include, name, sequence};
 use crate::constraints::{ColumnDefault, Deferral, Identity, ReferentialAction};
+use crate::parse::column_type::column_type;
+use crate::parse::ddl::index_columns;
+use crate::parse::object_name::{identifier, name};
+use crate::parse::{include, sequence};
 use crate::sequence::{Sequence, SequenceOptions};
 use crate::system::printed;
 

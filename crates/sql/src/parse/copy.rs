@@ -1,7 +1,7 @@
 //! `COPY`, read from the tokens: the grammar of PostgreSQL 15, old and new options.
 
-mod options;
-mod parquet;
+pub(crate) mod options;
+pub(crate) mod parquet;
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -9,71 +9,15 @@ use types::{SqlError, SqlResult};
 
 use super::tokens::Tokens;
 use super::words::Words;
-use super::{Insert, Query, Statement, parse_one};
+use crate::parse::dml::Insert;
+use crate::parse::statement::Statement;
+use crate::parse::statement::copy::{Copied, Copy, CopySource, CopyTarget, CopyTo};
+use crate::parse::statement::query::Query;
+use crate::parse::text::parse_one;
 use crate::quote::quote_ident;
 
 pub use options::{CopyFormat, CopyOptions, ForcedColumns, Header, Ignored};
 pub use parquet::{Compression, ParquetOptions};
-
-/// `COPY .. FROM`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copy {
-    /// The table.
-    pub table: String,
-    /// Column names; empty means all in order.
-    pub columns: Vec<String>,
-    /// Where the data come from.
-    pub source: CopySource,
-    /// How to read them.
-    pub options: CopyOptions,
-}
-
-/// Where `COPY` reads from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CopySource {
-    /// A file on the machine of the engine.
-    File(String),
-    /// The client.
-    Stdin,
-}
-
-/// `COPY .. TO`.
-#[derive(Clone, Debug)]
-pub struct CopyTo {
-    /// What is copied.
-    pub copied: Copied,
-    /// Where the data go.
-    pub target: CopyTarget,
-    /// How they are written.
-    pub options: CopyOptions,
-}
-
-/// What `COPY .. TO` copies.
-#[derive(Clone, Debug)]
-pub enum Copied {
-    /// A table.
-    Table {
-        /// Its schema, if it is named.
-        schema: Option<String>,
-        /// Its name.
-        table: String,
-        /// Column names; empty means all in order.
-        columns: Vec<String>,
-    },
-    /// The rows of a query.
-    Query(Query),
-    /// The rows that a statement which writes returns.
-    Returning(Box<Statement>),
-}
-
-/// Where `COPY` writes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CopyTarget {
-    /// A file on the machine of the engine.
-    File(String),
-    /// The client.
-    Stdout,
-}
 
 /// The statement, if it is one of these.
 pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {
@@ -94,7 +38,7 @@ fn copy<'a>(text: &'a str, mut words: Words<'a>) -> SqlResult<Statement> {
     if words.eat("from") {
         let source = source(&mut words)?;
         let options = options::read(&mut words, binary, true)?;
-        let table = super::in_public(schema.as_deref(), &table)?;
+        let table = crate::parse::object_name::in_public(schema.as_deref(), &table)?;
         return Ok(Statement::Copy(Copy { table, columns, source, options }));
     }
     words.expect("to")?;
@@ -158,7 +102,7 @@ fn refuse_program(words: &Words<'_>) -> SqlResult<()> {
 /// `COPY (statement) TO`.
 fn copy_query<'a>(text: &'a str, words: Words<'a>) -> SqlResult<Statement> {
     let rest = words.rest();
-    let close = super::prepare::closing(rest).ok_or_else(|| words.unexpected())?;
+    let close = crate::parse::tokens::closing(rest).ok_or_else(|| words.unexpected())?;
     let inner = rest[1..close].to_vec();
     let mut words = Words::new(text, &rest[close + 1..]);
     words.expect("to")?;
@@ -220,7 +164,7 @@ pub fn file_insert(table: &str, columns: &[&str], path: &str) -> SqlResult<(Inse
         quote_ident(table),
         names.join(", ")
     );
-    match (super::parse(&insert)?.pop(), super::parse(&query)?.pop()) {
+    match (crate::parse::text::parse(&insert)?.pop(), crate::parse::text::parse(&query)?.pop()) {
         (Some(Statement::Insert(insert)), Some(Statement::Query(query))) => Ok((insert, query)),
         _ => Err(SqlError::internal("the rows of a file are inserted by no INSERT")),
     }

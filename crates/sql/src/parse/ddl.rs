@@ -1,17 +1,13 @@
 //! `CREATE TABLE`, `CREATE INDEX`, `DROP`, and the names of types.
 
-use datafusion_sql::sqlparser::ast::{
-    self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IndexColumn, ObjectType,
-    TimezoneInfo,
-};
-use types::moment::{DIGITS_MAX, Moment};
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use datafusion_sql::sqlparser::ast::{self, IndexColumn, ObjectType};
+use types::{SqlError, SqlResult, SqlState};
 
-use super::{
-    CreateIndex, CreateTable, Drop, DropObject, OnCommit, Query, constraint, identifier, name,
-    type_names,
-};
 use crate::catalog::{IndexMethod, TableStorage};
+use crate::parse::constraint;
+use crate::parse::object_name::{identifier, name};
+use crate::parse::statement::create::{CreateIndex, CreateTable, Drop, DropObject, OnCommit};
+use crate::parse::statement::query::Query;
 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
@@ -87,7 +83,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         if_not_exists: create.if_not_exists,
         columns: Vec::new(),
         constraints: Vec::new(),
-        query: create.query.map(super::query).transpose()?,
+        query: create.query.map(crate::parse::statement::query::query).transpose()?,
         temporary,
         on_commit,
         storage,
@@ -249,108 +245,4 @@ pub(super) fn drop(
     };
     let names = names.iter().map(name).collect::<SqlResult<_>>()?;
     Ok(Drop { object, names, if_exists, cascade })
-}
-
-/// The type that a PostgreSQL type name means.
-pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
-    Ok(match ty {
-        DataType::Bool | DataType::Boolean => LogicalType::Bool,
-        DataType::SmallInt(None) | DataType::Int2(None) => LogicalType::Int16,
-        DataType::Int(None) | DataType::Integer(None) | DataType::Int4(None) => LogicalType::Int32,
-        DataType::BigInt(None) | DataType::Int8(None) => LogicalType::Int64,
-        DataType::Real | DataType::Float4 => LogicalType::Float32,
-        DataType::DoublePrecision | DataType::Float8 => LogicalType::Float64,
-        DataType::Double(ExactNumberInfo::None) => LogicalType::Float64,
-        DataType::Float(ExactNumberInfo::None) => LogicalType::Float64,
-        DataType::Float(ExactNumberInfo::Precision(bits @ 1..=53)) => {
-            if *bits <= 24 {
-                LogicalType::Float32
-            } else {
-                LogicalType::Float64
-            }
-        }
-        DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => decimal(info)?,
-        DataType::Text => LogicalType::Text,
-        DataType::Varchar(None)
-        | DataType::CharacterVarying(None)
-        | DataType::CharVarying(None) => LogicalType::Text,
-        DataType::Varchar(Some(length))
-        | DataType::CharacterVarying(Some(length))
-        | DataType::CharVarying(Some(length)) => LogicalType::Varchar(characters(length)?),
-        DataType::Char(None) | DataType::Character(None) => LogicalType::Char(1),
-        DataType::Char(Some(length)) | DataType::Character(Some(length)) => {
-            LogicalType::Char(characters(length)?)
-        }
-        DataType::Date => LogicalType::Date,
-        DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            rounded(Moment::Timestamp, *digits)
-        }
-        DataType::Timestamp(digits, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
-            rounded(Moment::TimestampTz, *digits)
-        }
-        DataType::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            rounded(Moment::Time, *digits)
-        }
-        DataType::Interval { fields: None, precision } => rounded(Moment::Interval, *precision),
-        DataType::Interval { fields: Some(_), .. } => {
-            let name = ty.to_string().to_lowercase();
-            return Err(SqlError::unsupported(format!("the type {name}")));
-        }
-        DataType::Bytea => LogicalType::Bytea,
-        DataType::Uuid => LogicalType::Uuid,
-        DataType::Array(
-            ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
-        ) => match column_type(element)? {
-            // Dimensions are no part of the type.
-            array @ LogicalType::Array(_) => array,
-            element @ LogicalType::Rounded(..) => {
-                return Err(SqlError::unsupported(format!("an array of {element}")));
-            }
-            element => element.array_of(),
-        },
-        DataType::Custom(name, modifiers) => type_names::named(name, modifiers)?,
-        other => return Err(type_names::refused(&other.to_string().to_lowercase())),
-    })
-}
-
-/// A time, with the digits that its type names.
-fn rounded(moment: Moment, digits: Option<u64>) -> LogicalType {
-    match digits {
-        Some(digits) => moment.with_digits(u8::try_from(digits).unwrap_or(DIGITS_MAX)),
-        None => moment.plain(),
-    }
-}
-
-fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {
-    let (precision, scale) = match info {
-        ExactNumberInfo::None => return Ok(LogicalType::Numeric),
-        ExactNumberInfo::Precision(p) => (*p, 0),
-        ExactNumberInfo::PrecisionAndScale(p, s) => (*p, *s),
-    };
-    let error = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
-    let digits = u8::try_from(precision).ok().filter(|p| (1..=38).contains(p));
-    let Some(digits) = digits else {
-        return Err(error(format!("numeric precision {precision} must be between 1 and 38")));
-    };
-    match i8::try_from(scale) {
-        Ok(scale) if (0..=digits as i8).contains(&scale) => {
-            Ok(LogicalType::Decimal { precision: digits, scale })
-        }
-        _ => Err(error(format!("numeric scale {scale} must be between 0 and {digits}"))),
-    }
-}
-
-fn characters(length: &CharacterLength) -> SqlResult<u32> {
-    let error = || {
-        SqlError::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            format!("length {length} of a character type must be between 1 and 10485760"),
-        )
-    };
-    match length {
-        CharacterLength::IntegerLength { length, .. } if (1..=10_485_760).contains(length) => {
-            u32::try_from(*length).map_err(|_| error())
-        }
-        _ => Err(error()),
-    }
 }

@@ -10,10 +10,11 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Overriding;
-use super::{Query, identifier, name, query};
 use crate::dml::Execution;
 use crate::generic::Bound;
+use crate::parse::object_name::{identifier, name};
+use crate::parse::statement::overriding::Overriding;
+use crate::parse::statement::query::{Query, query};
 
 /// `INSERT`.
 #[derive(Clone, Debug)]

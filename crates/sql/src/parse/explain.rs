@@ -3,31 +3,10 @@
 use datafusion_sql::sqlparser::ast;
 use types::{SqlError, SqlResult};
 
-use super::{Explaining, Query, Statement, dispatch, keywords};
-
-/// `EXPLAIN` with its options.
-#[derive(Clone, Debug)]
-pub struct Explain {
-    /// Run the query and show what happened.
-    pub analyze: bool,
-    /// Show more.
-    pub verbose: bool,
-    /// Show it as JSON.
-    pub json: bool,
-    /// Show what the planner expects.
-    pub costs: bool,
-    /// The query.
-    pub query: Query,
-}
-
-/// `EXPLAIN` of a statement that changes rows.
-#[derive(Clone, Debug)]
-pub struct ExplainWrite {
-    /// What it says of itself.
-    pub options: Explaining,
-    /// An `INSERT`, `UPDATE` or `DELETE`.
-    pub statement: Box<Statement>,
-}
+use crate::parse::refuse::keywords;
+use crate::parse::statement::explain::{Explain, Explaining};
+use crate::parse::statement::{ExplainWrite, Statement};
+use crate::parse::text::dispatch;
 
 /// `EXPLAIN` of a statement.
 ///

@@ -9,8 +9,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use super::identifier;
 use crate::files::{FILES_SCHEMA, FileCall, FileFormat};
+use crate::parse::object_name::identifier;
 
 /// Puts relations into the places of calls and names.
 ///

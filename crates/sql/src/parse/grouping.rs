@@ -6,9 +6,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use super::identifier;
-use super::rewrite::{call, last_name, plain_arguments};
 use crate::library::SETS_MARK;
+use crate::parse::expressions::{call, plain_arguments};
+use crate::parse::object_name::{identifier, last_name};
 
 /// Most elements of `CUBE`, as in PostgreSQL, and most sets: each is an aggregation of its own.
 const CUBE_MAX: usize = 12;

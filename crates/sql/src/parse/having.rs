@@ -9,8 +9,9 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
-use super::rewrite::{binary, last_name};
 use crate::library::is_aggregate;
+use crate::parse::expressions::binary;
+use crate::parse::object_name::last_name;
 
 /// Has such a query count its rows, for the library knows queries with groups by their aggregates.
 pub(super) fn without_groups(select: &mut Select) {

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor, Visit};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Query, identifier, name};
+use crate::parse::object_name::{identifier, name};
+use crate::parse::statement::query::Query;
 
 /// What a query that locks rows does when it cannot have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

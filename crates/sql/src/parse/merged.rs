@@ -9,13 +9,12 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
-use super::identifier;
 use super::relations::Relations;
-use super::rewrite::{binary, call, parsed_query};
+use crate::parse::expressions::{binary, call, parsed_query};
+use crate::parse::object_name::identifier;
+use names::replace;
 
 mod names;
-
-use names::replace;
 
 /// Rewrites the query's own selects in place; in its subqueries, no more than the columns of these selects.
 pub(super) fn merge_columns(query: &mut Query, relations: &Relations<'_>) -> SqlResult<()> {

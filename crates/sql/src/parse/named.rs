@@ -5,8 +5,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use super::identifier;
-use super::rewrite::last_name;
+use crate::parse::object_name::{identifier, last_name};
 
 /// Functions whose arguments are all 0 unless they are given, with their names.
 const NAMED: [(&str, &[&str]); 1] =

@@ -7,7 +7,10 @@ use datafusion_sql::sqlparser::ast::{self, Expr, Visit, Visitor};
 
 use super::constraint::{ConstraintSpec, ForeignKeySpec};
 use super::dml::{Arbiter, Assignment};
-use super::{AlterTable, Alteration, CreateTable, Delete, Insert, Privilege, Update};
+use crate::parse::alter::{AlterTable, Alteration};
+use crate::parse::dml::{Delete, Insert, Update};
+use crate::parse::role::Privilege;
+use crate::parse::statement::create::CreateTable;
 
 impl Insert {
     /// What the statement does to its table.

@@ -87,9 +87,12 @@ pub(super) fn names_no_list(tokens: &Tokens) -> bool {
 ///
 /// # Errors
 /// 42601
-pub(super) fn check_list(statement: &super::Statement, names_no_list: bool) -> SqlResult<()> {
+pub(super) fn check_list(
+    statement: &crate::parse::statement::Statement,
+    names_no_list: bool,
+) -> SqlResult<()> {
     match statement {
-        super::Statement::CreateTable(create)
+        crate::parse::statement::Statement::CreateTable(create)
             if names_no_list
                 && create.columns.is_empty()
                 && create.query.is_none()

@@ -5,7 +5,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use super::rewrite::{binary, call, cast_as, last_name, plain_arguments};
+use crate::parse::expressions::{binary, call, cast_as, plain_arguments};
+use crate::parse::object_name::last_name;
 
 /// The aggregate over an order in other words; `None` where the library knows it.
 pub(super) fn rewritten(function: &Function) -> SqlResult<Option<Expr>> {

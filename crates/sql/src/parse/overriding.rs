@@ -3,20 +3,9 @@
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Statement;
 use super::tokens::Tokens;
-
-/// What an `INSERT` does with values for identity columns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overriding {
-    /// They are taken, but by those that always make their own.
-    #[default]
-    Nothing,
-    /// `OVERRIDING SYSTEM VALUE`: they are taken.
-    System,
-    /// `OVERRIDING USER VALUE`: they are left aside.
-    User,
-}
+use crate::parse::statement::Statement;
+use crate::parse::statement::overriding::Overriding;
 
 /// Takes the clause out of an `INSERT`.
 pub(super) fn taken(tokens: &mut Tokens) -> Overriding {

@@ -7,8 +7,9 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{SqlError, SqlState};
 
-use super::Template;
-use super::tokens::{self, Tokens};
+use super::tokens;
+use super::tokens::Tokens;
+use crate::parse::template::Template;
 
 impl Template {
     /// The error with its position in the text, where it is about something that stands there.

@@ -7,71 +7,14 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{SqlError, SqlResult, oid};
 
-use super::tokens::{self, Tokens};
+use super::tokens;
+use super::tokens::Tokens;
 use super::words::Words;
-use super::{Statement, Template, column_type, syntax_error};
-
-/// `PREPARE name [(types)] AS statement`.
-#[derive(Clone, Debug)]
-pub struct Prepare {
-    /// The name.
-    pub name: String,
-    /// The types of its first parameters, as PostgreSQL numbers them; 0 is left to their places.
-    pub types: Vec<u32>,
-    /// What is prepared.
-    pub template: Template,
-    /// The text of the whole `PREPARE`.
-    pub text: String,
-}
-
-/// `EXECUTE name [(arguments)]`.
-#[derive(Clone, Debug)]
-pub struct Execute {
-    /// The prepared statement.
-    pub name: String,
-    pub(crate) arguments: Vec<ast::Expr>,
-    /// `EXPLAIN` stands before it.
-    pub explain: Option<Explaining>,
-}
-
-/// The options of an `EXPLAIN`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Explaining {
-    /// Run the statement and show what happened.
-    pub analyze: bool,
-    /// Show more.
-    pub verbose: bool,
-    /// Show it as JSON.
-    pub json: bool,
-    /// Show what the planner expects.
-    pub costs: bool,
-}
-
-/// What `DISCARD` forgets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discard {
-    /// All state of the session.
-    All,
-    /// Cached plans.
-    Plans,
-    /// What sequences gave last.
-    Sequences,
-    /// Temporary tables.
-    Temporary,
-}
-
-/// The words that may begin what is prepared.
-const PREPARABLE: [&str; 7] = ["select", "values", "with", "table", "insert", "update", "delete"];
-
-fn first_is(tokens: &[TokenWithSpan], word: &str) -> bool {
-    let first = tokens.first().map(|token| &token.token);
-    matches!(first, Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
-}
-
-/// Whether the parameters in the statement are not its own.
-pub(super) fn keeps_parameters(tokens: &Tokens) -> bool {
-    first_is(tokens, "prepare")
-}
+use crate::parse::column_type;
+use crate::parse::statement::Statement;
+use crate::parse::statement::prepare::{Discard, Execute, Prepare};
+use crate::parse::template::Template;
+use crate::parse::tokens::{PREPARABLE, closing, first_is, syntax_error};
 
 /// The statement, if it is one of these.
 pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {
@@ -109,19 +52,6 @@ fn prepare<'a>(text: &'a str, mut words: Words<'a>) -> SqlResult<Prepare> {
     }
     let template = Template::new(&text.into(), rest.to_vec())?;
     Ok(Prepare { name, types, template, text: text.to_owned() })
-}
-
-/// Where the parenthesis closes that the tokens begin with.
-pub(super) fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
-    let mut depth = 0usize;
-    tokens.iter().position(|token| {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })
 }
 
 fn types(text: &str, tokens: &[TokenWithSpan]) -> SqlResult<Vec<u32>> {
@@ -164,7 +94,7 @@ fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
         end(text, &parser)?;
         for argument in &mut arguments {
             super::balance(argument)?;
-            super::regroup(argument);
+            crate::parse::precedence::regroup(argument);
         }
     } else {
         words.end()?;
@@ -190,15 +120,4 @@ fn discard(mut words: Words<'_>) -> SqlResult<Statement> {
     };
     words.end()?;
     Ok(Statement::Discard(what))
-}
-
-impl Explaining {
-    /// `EXPLAIN EXECUTE`.
-    pub(super) fn execute(
-        self,
-        name: &ast::ObjectName,
-        arguments: Vec<ast::Expr>,
-    ) -> SqlResult<Execute> {
-        Ok(Execute { name: super::name(name)?, arguments, explain: Some(self) })
-    }
 }

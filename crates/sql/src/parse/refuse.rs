@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause,
-    Query, Select, Statement, TableFactor, UnaryOperator, Value, Visit, Visitor, visit_relations,
+    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    LimitClause, Query, Select, Statement, TableFactor, UnaryOperator, Value, Visit, Visitor,
+    visit_relations,
 };
 use types::{SqlError, SqlResult};
 
@@ -30,18 +31,27 @@ fn with_depth(query: &Query) -> usize {
         let mut deepest = 0;
         // The visit itself never stops.
         let _ = visit_relations(&table.query, |relation| {
-            let name = relation.0.last().and_then(|part| part.as_ident()).map(super::identifier);
+            let name = relation
+                .0
+                .last()
+                .and_then(|part| part.as_ident())
+                .map(crate::parse::object_name::identifier);
             let known = depths.iter().find(|(known, _)| Some(known) == name.as_ref());
             deepest = deepest.max(known.map_or(0, |(_, depth)| *depth));
             ControlFlow::<()>::Continue(())
         });
-        depths.push((super::identifier(&table.alias.name), deepest + 1));
+        depths.push((crate::parse::object_name::identifier(&table.alias.name), deepest + 1));
     }
     depths.into_iter().map(|(_, depth)| depth).max().unwrap_or(0)
 }
 
 fn unnests(function: &Function) -> bool {
-    let name = function.name.0.last().and_then(|part| part.as_ident()).map(super::identifier);
+    let name = function
+        .name
+        .0
+        .last()
+        .and_then(|part| part.as_ident())
+        .map(crate::parse::object_name::identifier);
     name.as_deref() == Some("unnest")
 }
 
@@ -214,4 +224,17 @@ impl Visitor for Refuse {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+pub(crate) fn unsupported(statement: &ast::Statement) -> SqlError {
+    SqlError::unsupported(keywords(statement))
+}
+
+/// The leading keywords of a statement, to name it in a message.
+pub(crate) fn keywords(statement: &ast::Statement) -> String {
+    let text = statement.to_string();
+    let words = text.split_whitespace();
+    let upper = |w: &&str| !w.is_empty() && w.chars().all(|c| c.is_ascii_uppercase());
+    let words: Vec<&str> = words.take_while(upper).take(3).collect();
+    if words.is_empty() { "this statement".into() } else { words.join(" ") }
 }

@@ -10,10 +10,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use stdx::HashMap;
 
-use super::identifier;
-use super::rewrite::last_name;
 use crate::catalog::Catalog;
 use crate::names::item_name;
+use crate::parse::object_name::{identifier, last_name};
 
 /// The relations that a query may name.
 pub(super) struct Relations<'a> {

@@ -6,8 +6,11 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::SqlResult;
 
-use super::tokens::{self, Tokens};
-use super::{Statement, name, syntax_error};
+use super::tokens;
+use super::tokens::Tokens;
+use crate::parse::object_name::name;
+use crate::parse::statement::Statement;
+use crate::parse::tokens::syntax_error;
 
 /// Whether the statement begins with the word.
 pub(super) fn is_reorganize(tokens: &Tokens) -> bool {

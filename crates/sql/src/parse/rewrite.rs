@@ -4,20 +4,21 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
-    LimitClause, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
-    UnaryOperator, Value, VisitMut, VisitorMut,
+    self, BinaryOperator, CharacterLength, DataType, DateTimeField, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Ident, Interval, LimitClause, ObjectName, Query, Select,
+    SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult};
 
-use super::identifier;
 use super::relations::Relations;
 use super::windows::OpenWindows;
 use crate::catalog::Catalog;
 use crate::library::SERIES;
+use crate::parse::expressions::{bpchar, call, cast_as, parsed_query, plain_arguments};
+use crate::parse::object_name::{identifier, last_name};
+use crate::parse::set_functions::SET_FUNCTIONS;
 
 /// Rewrites a query in place.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
@@ -238,27 +239,8 @@ fn searched(function: &Function) -> Option<Expr> {
     applies.then(|| call("regexp_substring", vec![text, pattern]))
 }
 
-/// The arguments of a call that has nothing else.
-pub(crate) fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
-    let FunctionArguments::List(list) = &function.args else { return None };
-    let bare = list.duplicate_treatment.is_none() && list.clauses.is_empty();
-    if !bare || function.over.is_some() || function.filter.is_some() {
-        return None;
-    }
-    let plain = |arg: &FunctionArg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    };
-    list.args.iter().map(plain).collect()
-}
-
 fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
-}
-
-pub(super) fn cast_as(expr: Expr, data_type: DataType) -> Expr {
-    let (kind, expr) = (CastKind::DoubleColon, Box::new(expr));
-    Expr::Cast { kind, expr, data_type, array: false, format: None }
 }
 
 /// The text of an interval literal, a number with the unit that stands behind it.
@@ -335,11 +317,6 @@ fn shortened_to(expr: &Expr, length: &CharacterLength, padded: bool) -> Option<E
     })
 }
 
-/// `char` without a length.
-pub(super) fn bpchar() -> DataType {
-    DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![])
-}
-
 fn is_subquery(expr: &Expr) -> bool {
     match expr {
         Expr::Subquery(_) => true,
@@ -361,43 +338,6 @@ fn compared(word: &str, left: &Expr, op: &BinaryOperator, right: &Expr) -> SqlRe
     };
     Ok(call(&format!("{word}_{name}"), vec![left.clone(), right.clone()]))
 }
-
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.collect(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
-}
-
-pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
-}
-
-pub(crate) fn parsed_query(text: &str) -> SqlResult<Query> {
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
-    let query = parser.and_then(|mut p| p.parse_query());
-    query.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))
-}
-
-/// Functions that return an array of what the function named first returns rows of.
-pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
-    ("regexp_matches", "regexp_matches_array"),
-    ("pg_partition_ancestors", "pg_partition_ancestors_array"),
-    ("generate_series", SERIES),
-    ("regexp_split_to_table", "regexp_split_to_array"),
-    ("string_to_table", "string_to_array"),
-];
 
 /// Says of named outputs, and of an only one, that are integers in PostgreSQL that they are: to the library's binder
 /// whole numbers are bigint, and what stands beside a column of them would be too.
@@ -521,10 +461,6 @@ fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
     let lateral = arguments.iter().any(names_columns);
     *factor = TableFactor::Derived { lateral, subquery: Box::new(query), alias, sample: None };
     Ok(())
-}
-
-pub(crate) fn last_name(name: &ObjectName) -> String {
-    name.0.last().and_then(|p| p.as_ident()).map(identifier).unwrap_or_default()
 }
 
 fn table_alias(name: &str) -> Option<TableAlias> {

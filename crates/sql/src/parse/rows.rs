@@ -3,7 +3,8 @@
 use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use types::{SqlError, SqlResult};
 
-use super::rewrite::{binary, last_name, plain_arguments};
+use crate::parse::expressions::{binary, plain_arguments};
+use crate::parse::object_name::last_name;
 
 mod subqueries;
 

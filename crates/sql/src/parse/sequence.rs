@@ -7,41 +7,11 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Statement;
 use super::tokens::Tokens;
 use super::words::Words;
+use crate::parse::statement::Statement;
+use crate::parse::statement::sequence::{AlterSequence, CreateSequence, SequenceChange};
 use crate::sequence::SequenceOptions;
-
-/// `CREATE SEQUENCE`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreateSequence {
-    /// The name.
-    pub name: String,
-    /// No error if it exists.
-    pub if_not_exists: bool,
-    /// What is said of it.
-    pub options: SequenceOptions,
-}
-
-/// `ALTER SEQUENCE`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlterSequence {
-    /// The name.
-    pub name: String,
-    /// No error if it does not exist.
-    pub if_exists: bool,
-    /// What is to be otherwise.
-    pub change: SequenceChange,
-}
-
-/// What `ALTER SEQUENCE` changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SequenceChange {
-    /// These options.
-    Options(SequenceOptions),
-    /// The name.
-    Rename(String),
-}
 
 /// The statement, if it is one of these.
 pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {

@@ -6,7 +6,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
-use super::{Modes, Statement, Transaction, identifier};
+use crate::parse::object_name::identifier;
+use crate::parse::statement::Statement;
+use crate::parse::statement::transaction::{Modes, Transaction};
 
 pub(super) fn set(set: Set) -> SqlResult<Statement> {
     match set {

@@ -6,7 +6,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
-use super::rewrite::{binary, call, cast_as, last_name, plain_arguments};
+use crate::parse::expressions::{binary, call, cast_as, plain_arguments};
+use crate::parse::object_name::last_name;
 
 /// The expression in words that the library knows; `None` where it knows these.
 pub(super) fn rewritten(expr: &mut Expr) -> SqlResult<Option<Expr>> {

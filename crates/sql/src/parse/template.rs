@@ -11,10 +11,11 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
-use super::tokens::{self, Tokens};
-use super::{Statement, parse_one, prepare};
+use super::tokens::Tokens;
 use crate::dml::speaks_of_now;
 use crate::generic::{Bound, is_admitted};
+use crate::parse::statement::Statement;
+use crate::parse::text::parse_one;
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
@@ -58,13 +59,13 @@ impl Template {
     /// parameter that cannot be.
     pub fn all(text: &str) -> SqlResult<Vec<Template>> {
         let shared: Arc<str> = text.into();
-        let statements = tokens::split(text)?.into_iter();
+        let statements = crate::parse::split::split(text)?.into_iter();
         statements.map(|tokens| Template::new(&shared, tokens)).collect()
     }
 
     pub(super) fn new(text: &Arc<str>, tokens: Tokens) -> SqlResult<Template> {
         let mut parameter_count = 0;
-        let own = if prepare::keeps_parameters(&tokens) { &[][..] } else { &tokens };
+        let own = if crate::parse::tokens::keeps_parameters(&tokens) { &[][..] } else { &tokens };
         for token in own {
             if let Token::Placeholder(name) = &token.token {
                 parameter_count = parameter_count.max(number(name)?);

@@ -1,6 +1,7 @@
 //! Statements, syntax errors with positions, refusals, and limits of depth.
 
-use super::{Statement, parse};
+use crate::parse::statement::Statement;
+use crate::parse::text::parse;
 
 fn outcome(text: &str) -> String {
     match parse(text) {

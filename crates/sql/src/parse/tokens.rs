@@ -1,9 +1,8 @@
 //! Tokens: statements split at semicolons, limits on size and depth, positions of errors.
 
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::ParserError;
-use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use types::{SqlError, SqlResult, SqlState};
 
 /// The tokens of one statement.
@@ -22,7 +21,7 @@ pub(crate) const NESTING_MAX: usize = 48;
 const CHAIN_MAX: usize = 16_000;
 
 /// Most tokens of a text: the parser makes a tree of them that takes several times their memory.
-const TOKENS_MAX: usize = 2_000_000;
+pub(crate) const TOKENS_MAX: usize = 2_000_000;
 
 /// Longest name, in bytes; what is longer is cut, as in PostgreSQL.
 const NAME_MAX: usize = 63;
@@ -31,48 +30,7 @@ const NAME_MAX: usize = 63;
 /// the square of its length.
 const NUMBER_MAX: usize = 1_000;
 
-/// Splits text into the tokens of its statements; empty statements vanish.
-pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the statement is too long")
-            .with_hint("load large amounts of data with COPY"));
-    }
-    let tokens =
-        Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(|e| {
-            SqlError::new(SqlState::SYNTAX_ERROR, e.message.to_lowercase()).at(position(
-                text,
-                e.location.line,
-                e.location.column,
-            ))
-        })?;
-    let count = tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).count();
-    if count > TOKENS_MAX {
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the statement is too long")
-            .with_detail(format!("It has {count} words and signs, {TOKENS_MAX} are taken."))
-            .with_hint("load large amounts of data with COPY"));
-    }
-    let mut statements = vec![Tokens::new()];
-    for token in tokens {
-        match token.token {
-            Token::SemiColon => statements.push(Tokens::new()),
-            Token::Whitespace(_) | Token::EOF => {}
-            _ => statements.last_mut().into_iter().for_each(|s| s.push(token.clone())),
-        }
-    }
-    statements.iter_mut().flatten().for_each(cut_name);
-    statements.iter_mut().for_each(plain_trims);
-    statements.iter_mut().for_each(plain_modes);
-    statements.iter_mut().for_each(super::synonyms::apply);
-    statements.iter_mut().for_each(super::clauses::apply);
-    statements.retain(|s| !s.is_empty());
-    statements.iter().try_for_each(|s| {
-        check_depth(text, s)?;
-        super::reread::check(text, s)
-    })?;
-    Ok(statements)
-}
-
-fn cut_name(token: &mut TokenWithSpan) {
+pub(crate) fn cut_name(token: &mut TokenWithSpan) {
     if let Token::Word(word) = &mut token.token
         && word.value.len() > NAME_MAX
     {
@@ -81,7 +39,7 @@ fn cut_name(token: &mut TokenWithSpan) {
 }
 
 /// `trim(trailing from x)` and `trim(from x)` name no letters: the parser wants no `from` then.
-fn plain_trims(tokens: &mut Tokens) {
+pub(crate) fn plain_trims(tokens: &mut Tokens) {
     let keyword = |tokens: &Tokens, at: usize| match tokens.get(at).map(|t| &t.token) {
         Some(Token::Word(word)) => word.keyword,
         _ => Keyword::NoKeyword,
@@ -103,7 +61,7 @@ fn plain_trims(tokens: &mut Tokens) {
 
 /// A transaction that waits for a snapshot without conflicts (`DEFERRABLE`) never waits here: the
 /// parser does not know the word, and nothing depends on it.
-fn plain_modes(tokens: &mut Tokens) {
+pub(crate) fn plain_modes(tokens: &mut Tokens) {
     let keyword = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => Some(word.keyword),
         _ => None,
@@ -124,7 +82,7 @@ fn plain_modes(tokens: &mut Tokens) {
 }
 
 /// Refuses statements whose syntax tree would be too deep for the stack.
-fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
+pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     let mut levels = vec![Level::default()];
     let mut prefixes = 0;
     for token in tokens {
@@ -296,4 +254,31 @@ pub(super) fn position(text: &str, line: u64, column: u64) -> usize {
     let before = usize::try_from(line).unwrap_or(1).saturating_sub(1);
     let earlier: usize = text.split_inclusive('\n').take(before).map(|l| l.chars().count()).sum();
     earlier + usize::try_from(column).unwrap_or(1).max(1)
+}
+
+/// The words that may begin what is prepared.
+pub(crate) const PREPARABLE: [&str; 7] =
+    ["select", "values", "with", "table", "insert", "update", "delete"];
+
+pub(crate) fn first_is(tokens: &[TokenWithSpan], word: &str) -> bool {
+    let first = tokens.first().map(|token| &token.token);
+    matches!(first, Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+}
+
+/// Whether the parameters in the statement are not its own.
+pub(crate) fn keeps_parameters(tokens: &Tokens) -> bool {
+    first_is(tokens, "prepare")
+}
+
+/// Where the parenthesis closes that the tokens begin with.
+pub(crate) fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut depth = 0usize;
+    tokens.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
 }

@@ -4,7 +4,7 @@
 use datafusion_sql::sqlparser::ast::{ArrayElemTypeDef, DataType, ObjectName};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::identifier;
+use crate::parse::object_name::identifier;
 
 /// The type of a name. Errors: 0A000 for a type that PostgreSQL has, 42704 for one that nobody has.
 pub(super) fn named(name: &ObjectName, modifiers: &[String]) -> SqlResult<LogicalType> {

@@ -8,7 +8,8 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::template::Template;
-use super::{balance, identifier, tokens};
+use crate::parse::object_name::identifier;
+use crate::parse::{balance, tokens};
 
 /// A relation that a statement names without a schema.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,9 +8,10 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::SqlResult;
 
-use super::common_type::{self, Column};
-use super::rewrite::cast_as;
-use super::row_query;
+use super::common_type;
+use super::common_type::Column;
+use crate::parse::dml::row_query;
+use crate::parse::expressions::cast_as;
 
 /// Each row that becomes a query of its own costs a part of a millisecond.
 const BOUND_ONE_BY_ONE_MAX: usize = 64;

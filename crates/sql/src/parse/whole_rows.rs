@@ -11,8 +11,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
-use super::identifier;
-use super::rewrite::{last_name, parsed_query};
+use crate::parse::expressions::parsed_query;
+use crate::parse::object_name::{identifier, last_name};
 
 /// Gives the relations whose rows are counted so a column that is true, and counts that.
 ///

@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use super::identifier;
+use crate::parse::object_name::identifier;
 
 const WINDOWING_ERROR: SqlState = SqlState("42P20");
 

@@ -10,20 +10,13 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{self, SetExpr};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Statement, identifier, parse, query_or_change};
+use crate::parse::object_name::identifier;
+use crate::parse::statement::{Statement, WithWrites};
+use crate::parse::text::{parse, query_or_change};
 use crate::quote::quote_ident;
 
 /// The schema of what parts of the statement that runs have given, by their numbers from 0.
 pub const RESULTS_SCHEMA: &str = "pg_with";
-
-/// A statement behind a `WITH` of which some queries change rows.
-#[derive(Clone, Debug)]
-pub struct WithWrites {
-    /// What runs before the body, in this order: changes, and queries that are computed once.
-    pub parts: Vec<Statement>,
-    /// What comes behind them: a query, or another change.
-    pub body: Box<Statement>,
-}
 
 fn changes(query: &ast::Query) -> bool {
     matches!(*query.body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_))

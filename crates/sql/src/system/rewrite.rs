@@ -85,7 +85,7 @@ fn object_type(ty: &DataType) -> Option<&'static str> {
     }
     let DataType::Custom(name, _) = ty else { return None };
     let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return None };
-    OBJECT_TYPES.into_iter().find(|t| *t == crate::parse::identifier(ident))
+    OBJECT_TYPES.into_iter().find(|t| *t == crate::parse::object_name::identifier(ident))
 }
 
 /// `regtype[]`: lists of types are shown by their names.
@@ -223,7 +223,7 @@ fn value_of_each_row<'a>(query: &'a mut Query, order: &[OrderByExpr]) -> Option<
 fn is_set_function(expr: &Expr) -> bool {
     let Expr::Function(function) = expr else { return false };
     let name = function.name.0.last().and_then(ObjectNamePart::as_ident);
-    let name = name.map(crate::parse::identifier).unwrap_or_default();
+    let name = name.map(crate::parse::object_name::identifier).unwrap_or_default();
     name == "unnest" || crate::parse::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
 }
 

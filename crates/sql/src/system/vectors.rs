@@ -14,7 +14,8 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::rewrite::{call_with, take};
-use crate::parse::{SET_FUNCTIONS, identifier};
+use crate::parse::SET_FUNCTIONS;
+use crate::parse::object_name::identifier;
 
 /// Columns that are vectors, and names that clients give them.
 const VECTORS: [&str; 10] = [

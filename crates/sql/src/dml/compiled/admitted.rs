@@ -13,7 +13,8 @@ use types::LogicalType;
 
 use super::values::{Values, is_now};
 use crate::catalog::TableDef;
-use crate::parse::{OnConflict, identifier};
+use crate::parse::OnConflict;
+use crate::parse::object_name::identifier;
 use crate::point::placeholder;
 
 /// Parts of an expression; larger ones are planned, beside the workers.

@@ -19,7 +19,8 @@ use crate::dml::expressions::{compiled, qualified};
 use crate::dml::target::assigned;
 use crate::error::from_library;
 use crate::expr::Expr;
-use crate::parse::{Assignment, Delete, Insert, Statement, Update};
+use crate::parse::statement::Statement;
+use crate::parse::{Assignment, Delete, Insert, Update};
 
 /// The columns that expressions see.
 pub(super) fn inputs(table: &TableDef, alias: &str, values: &Values) -> SqlResult<DFSchema> {

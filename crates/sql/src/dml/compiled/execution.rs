@@ -13,7 +13,8 @@ use super::{Compiled, RowRules, Work};
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::{Conflict, RowExprs, assign, or_null, refuse_nulls};
 use crate::error::from_arrow;
-use crate::parse::{Parameter, Statement, Template};
+use crate::parse::statement::Statement;
+use crate::parse::{Parameter, Template};
 use crate::plan::IndexRef;
 
 /// A statement that is compiled, with the values of its parameters.

@@ -8,7 +8,8 @@ use datafusion_expr::LogicalPlan;
 use super::super::{Config, bind, decorrelated, folded};
 use super::{Entry, Join, Orderer, Pieces, Search, Set, Shape};
 use crate::options::PlannerOptions;
-use crate::parse::{Statement, parse};
+use crate::parse::statement::Statement;
+use crate::parse::text::parse;
 use crate::physical::Physical;
 use crate::tpch::Tpch;
 

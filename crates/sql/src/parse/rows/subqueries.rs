@@ -9,8 +9,8 @@ use datafusion_sql::sqlparser::ast::{
 use types::{SqlError, SqlResult};
 
 use super::{fields, negate, row_comparison};
+use crate::parse::expressions::{binary, call, parsed_query};
 use crate::parse::having::is_of_many_rows;
-use crate::parse::rewrite::{binary, call, parsed_query};
 
 /// Rewrites those that stand among the conditions of a select joined by AND, where unknown is as good as
 /// false: as `EXISTS`, which becomes a join.

@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 use stdx::HashMap;
 
 use super::{Never, call, call_with};
-use crate::parse::identifier;
+use crate::parse::object_name::identifier;
 
 /// Puts the oid of the relation in place of the column.
 pub(super) fn replace(query: &mut Query) {

@@ -1,0 +1,12 @@
+//! Functions that return rows.
+
+use crate::library::SERIES;
+
+/// Functions that return an array of what the function named first returns rows of.
+pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
+    ("regexp_matches", "regexp_matches_array"),
+    ("pg_partition_ancestors", "pg_partition_ancestors_array"),
+    ("generate_series", SERIES),
+    ("regexp_split_to_table", "regexp_split_to_array"),
+    ("string_to_table", "string_to_array"),
+];

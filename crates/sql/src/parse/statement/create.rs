@@ -1,0 +1,84 @@
+//! What `CREATE TABLE`, `CREATE INDEX` and `DROP` say.
+
+use crate::parse::constraint::{ColumnSpec, ConstraintSpec};
+use crate::parse::statement::query::Query;
+
+/// What becomes of a temporary table when a transaction commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// Nothing.
+    #[default]
+    PreserveRows,
+    /// It loses its rows.
+    DeleteRows,
+    /// It is dropped.
+    Drop,
+}
+
+/// `CREATE TABLE`.
+#[derive(Clone, Debug)]
+pub struct CreateTable {
+    /// The name.
+    pub name: String,
+    /// No error if it exists.
+    pub if_not_exists: bool,
+    /// The columns, with the constraints that stand with them.
+    pub columns: Vec<ColumnSpec>,
+    /// The other constraints.
+    pub constraints: Vec<ConstraintSpec>,
+    /// `AS query`.
+    pub query: Option<Query>,
+    /// Only its session sees it.
+    pub temporary: bool,
+    /// What becomes of it when a transaction commits.
+    pub on_commit: OnCommit,
+    /// How its rows are kept, if the statement says so.
+    pub storage: Option<crate::catalog::TableStorage>,
+    /// Where its chunks lie, if not in the file.
+    pub location: Option<String>,
+}
+
+/// `CREATE INDEX`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateIndex {
+    /// The name; made of table and columns when the statement gives none.
+    pub name: String,
+    /// The table.
+    pub table: String,
+    /// Names of the indexed columns, in key order.
+    pub columns: Vec<String>,
+    /// Names of the columns that entries only carry.
+    pub included: Vec<String>,
+    /// Whether duplicates are refused.
+    pub unique: bool,
+    /// What the entries are to be ordered by.
+    pub method: crate::catalog::IndexMethod,
+    /// No error if it exists.
+    pub if_not_exists: bool,
+}
+
+/// `DROP`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// What kind of object.
+    pub object: DropObject,
+    /// The names.
+    pub names: Vec<String>,
+    /// No error if one does not exist.
+    pub if_exists: bool,
+    /// What depends on them goes too.
+    pub cascade: bool,
+}
+
+/// What `DROP` drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropObject {
+    /// A table with its indexes.
+    Table,
+    /// A secondary index.
+    Index,
+    /// A view.
+    View,
+    /// A sequence.
+    Sequence,
+}

@@ -1,0 +1,39 @@
+//! A query as it was parsed.
+
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::ast;
+use types::SqlResult;
+
+use crate::generic::Bound;
+use crate::parse::refuse::unsupported;
+
+/// A parsed query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub(crate) ast: Box<ast::Query>,
+    /// The statement that it is, where that may run again with other values.
+    pub bound: Option<Arc<Bound>>,
+}
+
+pub(crate) fn query(ast: Box<ast::Query>) -> SqlResult<Query> {
+    match ast.body.as_ref() {
+        ast::SetExpr::Insert(s)
+        | ast::SetExpr::Update(s)
+        | ast::SetExpr::Delete(s)
+        | ast::SetExpr::Merge(s) => Err(unsupported(s)),
+        _ => Ok(Query::new(ast)),
+    }
+}
+
+impl Query {
+    pub(crate) fn new(ast: Box<ast::Query>) -> Query {
+        Query { ast, bound: None }
+    }
+
+    /// The query with the queries of a `WITH` at hand.
+    pub(crate) fn below(mut self, with: Option<ast::With>) -> Query {
+        self.ast.with = with;
+        self
+    }
+}

@@ -1,0 +1,34 @@
+//! What statements about sequences say.
+
+use crate::sequence::SequenceOptions;
+
+/// `CREATE SEQUENCE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateSequence {
+    /// The name.
+    pub name: String,
+    /// No error if it exists.
+    pub if_not_exists: bool,
+    /// What is said of it.
+    pub options: SequenceOptions,
+}
+
+/// `ALTER SEQUENCE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterSequence {
+    /// The name.
+    pub name: String,
+    /// No error if it does not exist.
+    pub if_exists: bool,
+    /// What is to be otherwise.
+    pub change: SequenceChange,
+}
+
+/// What `ALTER SEQUENCE` changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SequenceChange {
+    /// These options.
+    Options(SequenceOptions),
+    /// The name.
+    Rename(String),
+}
