@@ -20,11 +20,11 @@ use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::{ExactSum, Existence, LIBRARY, SingleRow, Typing};
-use crate::names::{has_inner_query, hidden_relation, with_relation_renamed};
 use crate::options::PlannerOptions;
 use crate::parameters::Inference;
 use crate::patience::BetweenRules;
 use crate::plan::Node;
+use crate::rewrite::names::{has_inner_query, hidden_relation, with_relation_renamed};
 
 mod constants;
 mod dependencies;

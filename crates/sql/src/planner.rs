@@ -33,7 +33,7 @@ pub(crate) fn named(mut plan: Plan, names: Option<Vec<String>>, origins: &[Origi
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {
         let fields = plan.root.schema.fields().iter();
-        fields.map(|f| f.name().trim_end_matches(crate::names::APART).to_owned()).collect()
+        fields.map(|f| f.name().trim_end_matches(crate::rewrite::names::APART).to_owned()).collect()
     });
     plan.root.schema = described(&plan.root.schema, names, origins);
     plan
@@ -54,19 +54,19 @@ pub(crate) fn rewrite_with(
     catalog: &dyn Catalog,
     clock: Option<usize>,
 ) -> SqlResult<Option<Vec<String>>> {
-    crate::names::set_nested_apart(ast);
-    crate::names::wrap_unnested(ast);
-    let names = crate::names::name_outputs(ast);
-    crate::names::set_apart(ast);
-    crate::names::set_outputs_apart(ast);
-    crate::system::rewrite(ast);
+    crate::rewrite::names::set_nested_apart(ast);
+    crate::rewrite::names::wrap_unnested(ast);
+    let names = crate::rewrite::names::name_outputs(ast);
+    crate::rewrite::names::set_apart(ast);
+    crate::rewrite::names::set_outputs_apart(ast);
+    crate::rewrite::system::rewrite(ast);
     match clock {
-        Some(first) => crate::clock::as_parameters(ast, first),
-        None => crate::clock::rewrite(ast, catalog),
+        Some(first) => crate::rewrite::clock::as_parameters(ast, first),
+        None => crate::rewrite::clock::rewrite(ast, catalog),
     }
-    crate::parse::rewrite(ast, catalog)?;
-    crate::names::name_inner_outputs(ast);
-    crate::calls::prepare(ast, catalog)?;
+    crate::rewrite::query::rewrite(ast, catalog)?;
+    crate::rewrite::names::name_inner_outputs(ast);
+    crate::rewrite::calls::prepare(ast, catalog)?;
     Ok(names)
 }
 

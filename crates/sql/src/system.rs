@@ -4,11 +4,8 @@
 //! binder does not know of it is put into words that it does know: see `normalise` and `rewrite`.
 
 mod function;
-mod normalise;
-mod rewrite;
 mod subqueries;
 mod value;
-mod vectors;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
@@ -25,8 +22,6 @@ pub use function::SystemFunction;
 pub use value::{SystemValue, system_column};
 
 pub(crate) use function::library_function;
-pub(crate) use normalise::{normalise, printed};
-pub(crate) use rewrite::rewrite;
 pub(crate) use subqueries::SystemSubqueries;
 
 /// Whether a plan reads nothing but system relations.

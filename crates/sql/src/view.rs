@@ -59,7 +59,7 @@ impl CreateView {
             ControlFlow::<()>::Continue(())
         });
         crate::parse::without_stand_ins(&mut create.query);
-        let query = crate::system::printed(&create.query);
+        let query = crate::parse::normalise::printed(&create.query);
         let view = ViewDef { name, columns, query, relations };
         Ok(CreateView { view, or_replace: create.or_replace })
     }
@@ -137,13 +137,13 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     crate::parse::balance(&mut query).map_err(external)?;
     crate::parse::regroup(&mut query);
-    crate::names::set_nested_apart(&mut query);
-    crate::names::wrap_unnested(&mut query);
-    let outputs = crate::names::name_outputs(&mut query);
-    crate::clock::rewrite(&mut query, names.catalog);
-    crate::parse::rewrite(&mut query, names.catalog).map_err(external)?;
-    crate::names::name_inner_outputs(&mut query);
-    crate::calls::prepare(&mut query, names.catalog).map_err(external)?;
+    crate::rewrite::names::set_nested_apart(&mut query);
+    crate::rewrite::names::wrap_unnested(&mut query);
+    let outputs = crate::rewrite::names::name_outputs(&mut query);
+    crate::rewrite::clock::rewrite(&mut query, names.catalog);
+    crate::rewrite::query::rewrite(&mut query, names.catalog).map_err(external)?;
+    crate::rewrite::names::name_inner_outputs(&mut query);
+    crate::rewrite::calls::prepare(&mut query, names.catalog).map_err(external)?;
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
     let plan = crate::logical::bound(query, &inside, 0)?;
@@ -158,7 +158,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let oid = names.catalog.view_oid(&view.name);
     let name = |(i, column): (usize, &Named)| {
         let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
-        let own = || column.name.trim_end_matches(crate::names::APART).to_owned();
+        let own = || column.name.trim_end_matches(crate::rewrite::names::APART).to_owned();
         name.cloned().unwrap_or_else(own)
     };
     let given: Vec<String> = columns.iter().enumerate().map(name).collect();

@@ -74,8 +74,10 @@ pub(crate) fn returning_items(
     };
     for item in items {
         let (expr, name) = match item {
-            SelectItem::UnnamedExpr(expr) => (expr, crate::names::item_name(item)),
-            SelectItem::ExprWithAlias { expr, .. } => (expr, crate::names::item_name(item)),
+            SelectItem::UnnamedExpr(expr) => (expr, crate::rewrite::names::item_name(item)),
+            SelectItem::ExprWithAlias { expr, .. } => {
+                (expr, crate::rewrite::names::item_name(item))
+            }
             SelectItem::Wildcard(_)
             | SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(_), _) => {
                 for (i, column) in table.schema.columns.iter().enumerate() {

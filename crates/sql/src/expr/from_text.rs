@@ -91,10 +91,10 @@ fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
     if query.visit(&mut Nested(0)).is_break() {
         return Err(SqlError::unsupported("a subquery here"));
     }
-    crate::system::rewrite(&mut query);
-    crate::clock::rewrite(&mut query, catalog);
-    crate::parse::rewrite(&mut query, catalog)?;
-    crate::calls::prepare(&mut query, catalog)?;
+    crate::rewrite::system::rewrite(&mut query);
+    crate::rewrite::clock::rewrite(&mut query, catalog);
+    crate::rewrite::query::rewrite(&mut query, catalog)?;
+    crate::rewrite::calls::prepare(&mut query, catalog)?;
     match *query.body {
         ast::SetExpr::Select(mut select) => match select.projection.pop() {
             Some(ast::SelectItem::UnnamedExpr(expr)) => Ok(expr),

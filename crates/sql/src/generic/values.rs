@@ -34,7 +34,7 @@ pub(super) fn texts(
     let given =
         parameters.iter().take(count).map(|parameter| parameter.value.clone().ok_or_else(null));
     let mut texts = given.collect::<SqlResult<Vec<String>>>()?;
-    texts.extend(catalog.now_us().and_then(crate::clock::texts).into_iter().flatten());
+    texts.extend(catalog.now_us().and_then(crate::rewrite::clock::texts).into_iter().flatten());
     Ok(texts)
 }
 

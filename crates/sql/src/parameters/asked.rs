@@ -9,8 +9,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::parse::object_name::identifier;
-use crate::parse::{parsed_query, say_integers};
+use crate::parse::parsed_query;
 use crate::quote::quote_ident;
+use crate::rewrite::query::say_integers;
 
 /// Says of outputs that are integers in PostgreSQL that they are.
 pub(super) fn say_types(query: &mut Query) {

@@ -13,10 +13,10 @@ use super::deferral;
 use crate::constraints::{ColumnDefault, Deferral, Identity, ReferentialAction};
 use crate::parse::column_type::column_type;
 use crate::parse::ddl::index_columns;
+use crate::parse::normalise::printed;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::{include, sequence};
 use crate::sequence::{Sequence, SequenceOptions};
-use crate::system::printed;
 
 /// A constraint whose names are not resolved yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

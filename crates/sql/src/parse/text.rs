@@ -78,7 +78,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     balance(&mut statement)?;
     regroup(&mut statement);
     files::as_relations(&mut statement)?;
-    crate::system::normalise(&mut statement);
+    crate::parse::normalise::normalise(&mut statement);
     let into = match &mut statement {
         ast::Statement::Query(query) => ddl::taken_into(query),
         _ => None,
