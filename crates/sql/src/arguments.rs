@@ -10,7 +10,8 @@ use types::{Column, SqlError, SqlResult, SqlState, oid};
 
 use crate::catalog::Catalog;
 use crate::error::from_arrow;
-use crate::expr::{Expr, bind_scalar};
+use crate::expr::Expr;
+use crate::expr::from_text::bind_scalar;
 use crate::insert::{cell, has_query};
 use crate::parse::{Execute, Parameter};
 

@@ -15,13 +15,14 @@ use types::{LogicalType, SqlError, SqlState, oid};
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
 use crate::files::FILES_SCHEMA;
-use crate::library::{ColumnTypes, LIBRARY, SETS_MARK, aggregate_name, sets_mark};
-use crate::parameters::Inference;
+use crate::library::column_types::ColumnTypes;
+use crate::library::sets_mark::SETS_MARK;
+use crate::library::{LIBRARY, aggregate_name, sets_mark};
+use crate::parameters::inference::Inference;
 use crate::view::ViewSource;
-
-mod derived;
-
 use derived::Derived;
+
+pub(crate) mod derived;
 
 /// A table of the catalog as the library sees it.
 pub(crate) struct CatalogTable {
@@ -217,15 +218,16 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let system = self.catalog.system_function(name).map(crate::system::library_function);
-        let mark = || (name == SETS_MARK).then(sets_mark);
+        let system =
+            self.catalog.system_function(name).map(crate::system::function::library_function);
+        let mark = || (name == SETS_MARK).then(sets_mark::sets_mark);
         let known = system.or_else(|| LIBRARY.scalar(name)).or_else(mark);
         let is_other = || {
             self.get_aggregate_meta(name).is_some()
                 || self.get_window_meta(name).is_some()
                 || IN_SYNTAX.contains(&name)
         };
-        known.or_else(|| (!is_other()).then(|| crate::library::unknown_function(name)))
+        known.or_else(|| (!is_other()).then(|| crate::library::unknown_function::unknown_function(name)))
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {

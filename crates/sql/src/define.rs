@@ -285,7 +285,7 @@ impl Draft {
         let name = self.constraint_name(spec.name.clone(), base)?;
         for (&own, &other) in columns.iter().zip(&referenced) {
             let (own, other) = (&self.schema.columns[own], &schema.columns[other]);
-            crate::dml::check_can_refer(&name, own, other)?;
+            crate::dml::refer::check_can_refer(&name, own, other)?;
         }
         let (on_delete, on_update) = (spec.on_delete, spec.on_update);
         let deferral = spec.deferral;
@@ -393,7 +393,7 @@ impl Draft {
             statistics: Arc::default(),
             constraints: Arc::default(),
         });
-        crate::dml::checks(&table, catalog)?;
+        crate::dml::expressions::checks(&table, catalog)?;
         self.check_generated()?;
         for (ordinal, column) in self.schema.columns.iter().enumerate() {
             let Some(identity) = self.constraints.identity_of(ordinal) else { continue };
@@ -404,9 +404,10 @@ impl Draft {
             identity.sequence.check(column.ty)?;
         }
         let table = Arc::new(table);
-        crate::dml::Defaults::new(&table, catalog)?;
-        let none = arrow_array::RecordBatch::new_empty(crate::incoming_schema(&table).arrow());
-        crate::dml::RowRules::of(&table, catalog)?.filled(&table, none).map(|_| ())
+        crate::dml::defaults::Defaults::new(&table, catalog)?;
+        let none =
+            arrow_array::RecordBatch::new_empty(crate::insert::incoming_schema(&table).arrow());
+        crate::dml::compiled::RowRules::of(&table, catalog)?.filled(&table, none).map(|_| ())
     }
 }
 
@@ -459,7 +460,7 @@ fn deferrable_referenced(what: &str, table: &str) -> SqlError {
 /// Errors: those of the catalog being damaged.
 pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
     use datafusion_sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
-    let mut expr = crate::dml::parsed(expression)?;
+    let mut expr = crate::dml::target::parsed(expression)?;
     let rename = |ident: &mut Ident| {
         if crate::parse::object_name::identifier(ident) == old {
             *ident = Ident::with_quote('"', new);

@@ -19,31 +19,26 @@ use types::zone::{self, Context};
 
 use crate::error::{from_arrow, from_library};
 
-mod accumulator;
-mod aggregate;
-mod average;
-mod exact;
-mod from_text;
-mod moment_cast;
-mod own_cast;
-mod series;
-mod slow;
+pub(crate) mod accumulator;
+pub(crate) mod aggregate;
+pub(crate) mod average;
+pub(crate) mod exact;
+pub(crate) mod from_text;
+pub(crate) mod moment_cast;
+pub(crate) mod own_cast;
+pub(crate) mod series;
+pub(crate) mod slow;
 #[cfg(test)]
 mod tests;
-mod text_cast;
-mod typed;
-mod window;
-mod words;
+pub(crate) mod text_cast;
+pub(crate) mod typed;
+pub(crate) mod window;
+pub(crate) mod words;
 
 pub use accumulator::{Accumulator, GroupRows};
 pub use aggregate::AggregateExpr;
-pub(crate) use aggregate::follows_input;
-pub(crate) use exact::STRICT_CAST;
-pub(crate) use from_text::{as_case, bind_scalar};
 pub use ir::Words;
-pub(crate) use moment_cast::{cast_moments, is_of_moments};
 pub use series::{Series, SeriesPart};
-pub(crate) use text_cast::cast_text;
 pub use window::{Begin, Evaluation, Piece, Running, Sorted, WindowExpr};
 pub use words::{as_words, schema_of, widened};
 

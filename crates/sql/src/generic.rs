@@ -18,9 +18,9 @@
 //!   another ([`admitted`]). The order of joins is that of the values of the first execution. These are planned both
 //!   ways, and the plan is kept only where both came to the same ([`Generic::is_like`]).
 
-mod admitted;
-mod depends;
-mod values;
+pub(crate) mod admitted;
+pub(crate) mod depends;
+pub(crate) mod values;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ use std::sync::Arc;
 use types::{SqlResult, zone};
 
 use crate::catalog::Catalog;
-use crate::dml::{RowExprs, TargetCatalog, delete_query, returning, update_query};
+use crate::dml::expressions::{RowExprs, returning};
+use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::error::from_library;
 use crate::logical::Optimized;
 use crate::options::PlannerOptions;
@@ -38,9 +39,6 @@ use crate::parse::{Parameter, Template};
 use crate::plan::Plan;
 use crate::planner;
 use depends::{Depends, Recorder};
-
-pub(crate) use admitted::is_admitted;
-pub(crate) use values::{with_numbered, without_numbered};
 
 /// A statement with the values that it was bound with.
 #[derive(Debug)]

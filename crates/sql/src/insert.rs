@@ -13,9 +13,13 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
-use crate::dml::{Defaults, assign, is_default, literal_as, or_null, refuse_nulls};
+use crate::dml::assign;
+use crate::dml::assign::{literal_as, or_null, refuse_nulls};
+use crate::dml::defaults::Defaults;
+use crate::dml::target::is_default;
 use crate::error::{from_arrow, nearest};
-use crate::expr::{Expr, bind_scalar};
+use crate::expr::Expr;
+use crate::expr::from_text::bind_scalar;
 use crate::parse::statement::query::Query;
 use crate::parse::{Insert, InsertSource, Overriding};
 

@@ -12,33 +12,23 @@ use datafusion_functions_window::planner::WindowFunctionPlanner;
 use datafusion_sql::planner::ParserOptions;
 use stdx::HashMap;
 
-mod average;
-mod coalesce;
-mod column_types;
-mod concat;
-mod exact_sum;
-mod existence;
-mod functions;
-mod mode;
-mod moments;
-mod number_case;
-mod ranks;
-mod sets_mark;
-mod single_row;
-mod syntax;
-mod total;
-mod typing;
-mod unknown_function;
-
-pub(crate) use column_types::ColumnTypes;
-pub(crate) use exact_sum::{ExactSum, widen_sums};
-pub(crate) use existence::Existence;
-pub(crate) use functions::{SERIES, after, operator_pattern};
-pub(crate) use sets_mark::{SETS_MARK, marked_sets, sets_mark};
-pub(crate) use single_row::{Counted, SingleRow, at_most_one, is_key};
-pub(crate) use syntax::ANY_NUMERIC;
-pub(crate) use typing::{Typing, inferred, typed};
-pub(crate) use unknown_function::unknown_function;
+pub(crate) mod average;
+pub(crate) mod coalesce;
+pub(crate) mod column_types;
+pub(crate) mod concat;
+pub(crate) mod exact_sum;
+pub(crate) mod existence;
+pub(crate) mod functions;
+pub(crate) mod mode;
+pub(crate) mod moments;
+pub(crate) mod number_case;
+pub(crate) mod ranks;
+pub(crate) mod sets_mark;
+pub(crate) mod single_row;
+pub(crate) mod syntax;
+pub(crate) mod total;
+pub(crate) mod typing;
+pub(crate) mod unknown_function;
 
 /// Functions, planners and options; made once (the registry alone takes 0.7 ms).
 pub(crate) struct Library {

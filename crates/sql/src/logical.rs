@@ -19,37 +19,38 @@ use types::{SqlError, SqlResult};
 use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
-use crate::library::{ExactSum, Existence, LIBRARY, SingleRow, Typing};
+use crate::library::LIBRARY;
+use crate::library::exact_sum::ExactSum;
+use crate::library::existence::Existence;
+use crate::library::single_row::SingleRow;
+use crate::library::typing::Typing;
 use crate::options::PlannerOptions;
-use crate::parameters::Inference;
+use crate::parameters::inference::Inference;
 use crate::patience::BetweenRules;
 use crate::plan::Node;
 use crate::rewrite::names::{has_inner_query, hidden_relation, with_relation_renamed};
 
-mod constants;
-mod dependencies;
-mod distinct_on;
-mod duplicates;
-mod grouping_sets;
-mod guarded_rules;
-mod join_graph;
-mod join_order;
-mod laterals;
-mod leftovers;
-mod no_columns;
-mod ordered_arguments;
-mod outer_aggregates;
-mod rules;
-mod separate;
-mod set_all;
-mod shared;
-mod simplified;
-mod sorted;
-mod unnest;
-mod zones;
-
-pub(crate) use constants::fold;
-pub(crate) use shared::SharedQuery;
+pub(crate) mod constants;
+pub(crate) mod dependencies;
+pub(crate) mod distinct_on;
+pub(crate) mod duplicates;
+pub(crate) mod grouping_sets;
+pub(crate) mod guarded_rules;
+pub(crate) mod join_graph;
+pub(crate) mod join_order;
+pub(crate) mod laterals;
+pub(crate) mod leftovers;
+pub(crate) mod no_columns;
+pub(crate) mod ordered_arguments;
+pub(crate) mod outer_aggregates;
+pub(crate) mod rules;
+pub(crate) mod separate;
+pub(crate) mod set_all;
+pub(crate) mod shared;
+pub(crate) mod simplified;
+pub(crate) mod sorted;
+pub(crate) mod unnest;
+pub(crate) mod zones;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -115,8 +116,8 @@ fn finished(
     let first = decorrelated(bound, config)?;
     let ordered = match &config.values {
         Some(values) => {
-            let numbered = crate::generic::with_numbered(first, values)?;
-            crate::generic::without_numbered(join_order::reorder(numbered, options)?)?
+            let numbered = crate::generic::values::with_numbered(first, values)?;
+            crate::generic::values::without_numbered(join_order::reorder(numbered, options)?)?
         }
         None => join_order::reorder(first, options)?,
     };
@@ -222,7 +223,7 @@ pub(crate) fn bound(
 fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
         Arc::new(crate::system::EmptySystemRelations),
-        Arc::new(crate::system::SystemSubqueries),
+        Arc::new(crate::system::subqueries::SystemSubqueries),
         Arc::new(ordered_arguments::OrderedArguments),
         Arc::new(SingleRow),
         Arc::new(Typing),
@@ -257,7 +258,7 @@ pub(crate) fn inferred(
 ) -> SqlResult<LogicalPlan> {
     guarded(|| {
         let plan = named(query, &Names::inferring(catalog, inference))?;
-        crate::library::inferred(plan, inference).map_err(from_library)
+        crate::library::typing::inferred(plan, inference).map_err(from_library)
     })
 }
 

@@ -14,7 +14,7 @@ use types::{LogicalType, oid};
 
 use crate::bind::CatalogTable;
 use crate::catalog::Catalog;
-use crate::library::ANY_NUMERIC;
+use crate::library::syntax::ANY_NUMERIC;
 
 /// The origins of a plan's columns, in order.
 pub(crate) fn origins(plan: &LogicalPlan, catalog: &dyn Catalog) -> Vec<Origin> {
@@ -53,7 +53,7 @@ fn namer(origin: &mut Origin, catalog: &dyn Catalog) -> Option<Arc<ScalarUDF>> {
         _ => return None,
     };
     origin.declared = None;
-    catalog.system_function(name).map(crate::system::library_function)
+    catalog.system_function(name).map(crate::system::function::library_function)
 }
 
 const VIEW: &str = "view";

@@ -12,23 +12,23 @@ use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visit, Visitor, With
 use types::{SqlError, SqlResult, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
-use crate::dml::{TargetCatalog, delete_query, is_default, update_query};
+use crate::dml::target::{TargetCatalog, delete_query, is_default, update_query};
 use crate::parse::object_name::identifier;
 use crate::parse::statement::Statement;
 use crate::parse::statement::query::Query;
 use crate::parse::{
     Assignment, CursorStatement, Insert, InsertSource, Template, parsed_query, row_query,
 };
+use crate::parameters::inference::Inference;
 use crate::quote::quote_ident;
 
-mod asked;
-mod check;
-mod expressions;
-mod inference;
-mod relations;
+pub(crate) mod asked;
+pub(crate) mod check;
+pub(crate) mod expressions;
+pub(crate) mod inference;
+pub(crate) mod relations;
 
 pub use check::check;
-pub(crate) use inference::Inference;
 
 /// How often a statement is bound at most: each time but the last has found a type.
 const ROUNDS_MAX: usize = 8;

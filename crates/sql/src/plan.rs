@@ -13,7 +13,9 @@ use datafusion_common::ScalarValue;
 use types::zone::Context;
 
 use crate::catalog::{IndexDef, TableDef};
-use crate::expr::{AggregateExpr, Expr, WindowExpr};
+use crate::expr::Expr;
+use crate::expr::aggregate::AggregateExpr;
+use crate::expr::window::WindowExpr;
 
 /// A complete plan.
 #[derive(Debug)]

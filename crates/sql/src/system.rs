@@ -3,9 +3,9 @@
 //! Clients ask `pg_catalog` and `information_schema` in a dialect of its own. What the library's
 //! binder does not know of it is put into words that it does know: see `normalise` and `rewrite`.
 
-mod function;
-mod subqueries;
-mod value;
+pub(crate) mod function;
+pub(crate) mod subqueries;
+pub(crate) mod value;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
@@ -20,9 +20,6 @@ use crate::error::from_library;
 
 pub use function::SystemFunction;
 pub use value::{SystemValue, system_column};
-
-pub(crate) use function::library_function;
-pub(crate) use subqueries::SystemSubqueries;
 
 /// Whether a plan reads nothing but system relations.
 pub(crate) fn reads_system_only(plan: &LogicalPlan) -> bool {

@@ -38,7 +38,7 @@ const QUERIES: [&str; 22] = [
 fn plan(text: &str) -> SqlResult<Plan> {
     let mut statements = parse(text)?;
     let Some(Statement::Query(query)) = statements.pop() else { panic!("no query: {text}") };
-    crate::plan_query(&query, &Tpch::new(), &PlannerOptions::default())
+    crate::planner::plan_query(&query, &Tpch::new(), &PlannerOptions::default())
 }
 
 fn query(number: usize) -> String {
@@ -223,8 +223,12 @@ fn operators_can_be_disabled() {
     let with = |options: PlannerOptions| {
         let mut statements = parse(&text).unwrap();
         let Some(Statement::Query(query)) = statements.pop() else { panic!("no query") };
-        explain_text(&crate::plan_query(&query, &Tpch::new(), &options).unwrap(), None, true)
-            .join("\n")
+        explain_text(
+            &crate::planner::plan_query(&query, &Tpch::new(), &options).unwrap(),
+            None,
+            true,
+        )
+        .join("\n")
     };
     assert!(!with(PlannerOptions { enable_hashjoin: false, ..defaults }).contains("Hash Semi"));
     assert!(
@@ -236,7 +240,7 @@ fn operators_can_be_disabled() {
 fn titles(text: &str, options: &PlannerOptions) -> String {
     let mut statements = parse(text).unwrap();
     let Some(Statement::Query(query)) = statements.pop() else { panic!("no query: {text}") };
-    let plan = crate::plan_query(&query, &Tpch::new(), options).unwrap();
+    let plan = crate::planner::plan_query(&query, &Tpch::new(), options).unwrap();
     explain_text(&plan, None, false).join("\n")
 }
 
@@ -343,10 +347,10 @@ fn inserted_values_are_converted() {
         let Some(table) = Catalog::table(&catalog, &insert.table) else {
             return Err(crate::bind::table_not_found(&catalog, &insert.table));
         };
-        let mut defaults = crate::dml::Defaults::new(&table, &catalog)?;
-        match crate::insert_rows(&insert, &catalog, &mut defaults)? {
-            crate::InsertRows::Values(batch) => Ok(batch),
-            crate::InsertRows::Queries(..) => panic!("{text} has a query"),
+        let mut defaults = crate::dml::defaults::Defaults::new(&table, &catalog)?;
+        match crate::insert::insert_rows(&insert, &catalog, &mut defaults)? {
+            crate::insert::InsertRows::Values(batch) => Ok(batch),
+            crate::insert::InsertRows::Queries(..) => panic!("{text} has a query"),
         }
     };
     let show = |text: &str| match insert(text) {

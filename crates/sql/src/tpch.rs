@@ -83,7 +83,8 @@ impl Tpch {
                 Statement::CreateTable(t) => {
                     let (rows, pages) = size(&t.name);
                     let id = TableId(i as u32);
-                    let draft = crate::Draft::of(&t, vec![], id, &crate::bind::NoTables).unwrap();
+                    let draft =
+                        crate::define::Draft::of(&t, vec![], id, &crate::bind::NoTables).unwrap();
                     let def = TableDef {
                         storage: TableStorage::Row,
                         constraints: Arc::default(),

@@ -26,8 +26,9 @@ use types::SqlResult;
 use types::zone::{self, Zone};
 
 use super::expressions::{Returning, compiled, returning_items};
-use super::{Conflict, RowExprs};
 use crate::catalog::{Catalog, TableDef};
+use crate::dml::conflict::Conflict;
+use crate::dml::expressions::RowExprs;
 use crate::expr::Expr;
 use crate::parse::statement::Statement;
 use crate::parse::{Parameter, Template};

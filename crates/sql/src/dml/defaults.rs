@@ -13,7 +13,8 @@ use super::target::parsed;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::from_arrow;
-use crate::expr::{Expr, bind_scalar};
+use crate::expr::Expr;
+use crate::expr::from_text::bind_scalar;
 
 /// Makes the defaults of a table's columns, one row after another.
 pub struct Defaults {
@@ -81,7 +82,7 @@ impl Filling {
             Some(ColumnDefault::Expression(text)) => {
                 let column = &table.schema.columns[ordinal];
                 let schema = DFSchema::empty();
-                let ast = super::literal_as(parsed(text)?, column)?;
+                let ast = crate::dml::assign::literal_as(parsed(text)?, column)?;
                 let literal = match &ast {
                     ast::Expr::Cast { expr, .. } => matches!(**expr, ast::Expr::Value(_)),
                     other => matches!(other, ast::Expr::Value(_)),

@@ -13,7 +13,8 @@ use super::target::parsed;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::{from_arrow, from_library};
-use crate::expr::{Expr, bind_scalar};
+use crate::expr::Expr;
+use crate::expr::from_text::bind_scalar;
 
 /// Columns computed from rows of a table.
 pub struct RowExprs {

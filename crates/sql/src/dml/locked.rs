@@ -9,9 +9,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::SqlResult;
 
-use super::TargetCatalog;
 use super::target::{TARGET, own_column_count, target_name};
 use crate::catalog::{Catalog, TableDef};
+use crate::dml::target::TargetCatalog;
 use crate::parse::object_name::name;
 use crate::parse::statement::query::Query;
 use crate::parse::{RowLockMode, mode_of};

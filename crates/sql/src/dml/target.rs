@@ -8,10 +8,10 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::assign::{cast_to, literal_of};
-use super::literal_as;
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, ColumnStatistics, TableDef};
 use crate::constraints::ColumnDefault;
+use crate::dml::assign::literal_as;
 use crate::insert::unknown_column;
 use crate::parse::dialect::Postgres;
 use crate::parse::statement::query::Query;
@@ -146,7 +146,7 @@ impl Catalog for TargetCatalog<'_> {
         self.inner.check_read(name, is_system, within)
     }
 
-    fn system_function(&self, name: &str) -> Option<crate::SystemFunction> {
+    fn system_function(&self, name: &str) -> Option<crate::system::function::SystemFunction> {
         self.inner.system_function(name)
     }
 }
@@ -249,7 +249,7 @@ pub(super) fn assigned(
             literal_as(parsed(text)?, &table.schema.columns[ordinal])?
         }
         (true, Some(ColumnDefault::Identity(_))) => {
-            let name = crate::quote_ident(&table.sequence_name(ordinal)).replace('\'', "''");
+            let name = crate::quote::quote_ident(&table.sequence_name(ordinal)).replace('\'', "''");
             parsed(&format!("nextval('{name}')"))?
         }
         (true, _) => null(),

@@ -15,8 +15,9 @@ use datafusion_physical_expr::aggregate::{
 };
 use types::{SqlError, SqlResult};
 
-use super::{Accumulator, Expr};
 use crate::error::from_library;
+use crate::expr::Expr;
+use crate::expr::accumulator::Accumulator;
 
 /// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
 #[derive(Clone)]

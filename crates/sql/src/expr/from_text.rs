@@ -14,10 +14,11 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{AggregateExpr, Expr};
 use crate::bind::{Names, NoTables};
 use crate::catalog::Catalog;
 use crate::error::from_library;
+use crate::expr::Expr;
+use crate::expr::aggregate::AggregateExpr;
 use crate::library::LIBRARY;
 
 impl Expr {
@@ -57,8 +58,8 @@ pub(crate) fn bind_scalar(
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
-    let typed = crate::library::typed(bound, schema).map_err(from_library)?;
-    let widened = crate::library::widen_sums(typed, schema).map_err(from_library)?;
+    let typed = crate::library::typing::typed(bound, schema).map_err(from_library)?;
+    let widened = crate::library::exact_sum::widen_sums(typed, schema).map_err(from_library)?;
     let coerced = ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema);
     coerced.and_then(|expr| expr.transform_up(as_case).data()).map_err(from_library)
 }

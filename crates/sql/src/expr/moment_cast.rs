@@ -10,7 +10,7 @@ use datafusion_common::{DataFusionError, Result};
 use types::datetime::infinite::{day_of, is_finite, midnight};
 use types::{SqlError, SqlState, zone};
 
-use super::STRICT_CAST;
+use crate::expr::exact::STRICT_CAST;
 
 /// Local time, in microseconds.
 const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);

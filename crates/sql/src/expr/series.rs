@@ -17,7 +17,8 @@ use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::Expr;
-use crate::library::{SERIES, after};
+use crate::library::functions::after;
+use crate::library::functions::arrays::SERIES;
 
 /// Series of values of one type.
 pub struct Series {

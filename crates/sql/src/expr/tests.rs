@@ -10,7 +10,9 @@ use arrow_array::{
 use arrow_cast::display::array_value_to_string;
 use types::SqlResult;
 
-use super::{AggregateExpr, Expr, GroupRows};
+use crate::expr::Expr;
+use crate::expr::accumulator::GroupRows;
+use crate::expr::aggregate::AggregateExpr;
 
 fn batch() -> RecordBatch {
     let decimals = Decimal128Array::from(vec![Some(100), Some(250), None, Some(-1)]);

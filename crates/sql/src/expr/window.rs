@@ -13,9 +13,11 @@ use datafusion_expr::expr::{AggregateFunction, NullTreatment, WindowFunction};
 use datafusion_expr::{Expr as Logical, ExprSchemable, WindowFunctionDefinition};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{AggregateExpr, Expr};
 use crate::error::{from_arrow, from_library};
+use crate::expr::Expr;
+use crate::expr::aggregate::AggregateExpr;
 use crate::plan::SortKey;
+use frame::Frame;
 
 mod evaluation;
 mod frame;
@@ -28,7 +30,6 @@ mod tests;
 mod whole;
 
 pub use evaluation::Evaluation;
-use frame::Frame;
 pub use running::{Piece, Running};
 pub use sorted::{Begin, Sorted};
 
@@ -188,7 +189,8 @@ impl WindowExpr {
         if value.data_type() == &self.ty {
             return Ok(value);
         }
-        arrow_cast::cast_with_options(&value, &self.ty, &super::STRICT_CAST).map_err(from_arrow)
+        arrow_cast::cast_with_options(&value, &self.ty, &crate::expr::exact::STRICT_CAST)
+            .map_err(from_arrow)
     }
 }
 

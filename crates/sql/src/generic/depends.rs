@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use types::SqlResult;
 
-use crate::SystemFunction;
 use crate::catalog::{Catalog, NextNumber, TableDef};
-use crate::dml::is_same_table;
+use crate::dml::compiled::is_same_table;
+use crate::system::function::SystemFunction;
 use crate::view::ViewDef;
 
 /// A plan is made anew where a table has this many times the rows that it had, or they have been so many

@@ -18,7 +18,8 @@ use types::{SqlError, SqlResult};
 
 use crate::catalog::Catalog;
 use crate::error::from_library;
-use crate::logical::{fold, simplified};
+use crate::logical::constants::fold;
+use crate::logical::simplified;
 use crate::parse::Parameter;
 
 /// Where a literal has the number of its parameter.

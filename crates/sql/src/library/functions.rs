@@ -20,34 +20,31 @@ use datafusion_expr::{
 };
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-mod array_parts;
-mod arrays;
-mod bytea;
-mod date_fields;
-mod date_parts;
-mod dates;
-mod degrees;
-mod divisors;
-mod elements;
-mod floats;
-mod identifiers;
-mod justify;
-mod making;
-mod nulls;
-mod numbers;
-mod padding;
-mod patterns;
-mod regexps;
-mod scales;
-mod sizes;
-mod strings;
-mod subqueries;
-mod substrings;
-mod to_char;
-mod unicode;
-
-pub(crate) use arrays::SERIES;
-pub(crate) use regexps::operator_pattern;
+pub(crate) mod array_parts;
+pub(crate) mod arrays;
+pub(crate) mod bytea;
+pub(crate) mod date_fields;
+pub(crate) mod date_parts;
+pub(crate) mod dates;
+pub(crate) mod degrees;
+pub(crate) mod divisors;
+pub(crate) mod elements;
+pub(crate) mod floats;
+pub(crate) mod identifiers;
+pub(crate) mod justify;
+pub(crate) mod making;
+pub(crate) mod nulls;
+pub(crate) mod numbers;
+pub(crate) mod padding;
+pub(crate) mod patterns;
+pub(crate) mod regexps;
+pub(crate) mod scales;
+pub(crate) mod sizes;
+pub(crate) mod strings;
+pub(crate) mod subqueries;
+pub(crate) mod substrings;
+pub(crate) mod to_char;
+pub(crate) mod unicode;
 
 /// The timestamp, or the instant, an interval after another one.
 pub(crate) fn after(at: i64, step: IntervalMonthDayNano, is_instant: bool) -> SqlResult<i64> {
@@ -386,7 +383,9 @@ impl ScalarUDFImpl for Function {
             let array = value.into_array(rows)?;
             arrays.push(match array.data_type() == ty {
                 true => array,
-                false => arrow_cast::cast_with_options(&array, ty, &crate::expr::STRICT_CAST)?,
+                false => {
+                    arrow_cast::cast_with_options(&array, ty, &crate::expr::exact::STRICT_CAST)?
+                }
             });
         }
         let call = Args { arrays: &arrays, rows, ty: args.return_field.data_type() };

@@ -19,6 +19,14 @@ use datafusion_expr::{
 use datafusion_optimizer::AnalyzerRule;
 use types::numeric::FREE;
 
+use super::LIBRARY;
+use super::number_case::number_case;
+use crate::parameters::inference::Inference;
+use moments::settle_dates;
+use numbers::{align, align_list, is_mixed, product, unify};
+use operand::typed_operand;
+use zeros::{has_floats, null_if_equal, with_both_zeros};
+
 mod blanks;
 mod casts;
 mod elements;
@@ -35,14 +43,6 @@ mod subqueries;
 mod unions;
 mod windows;
 mod zeros;
-
-use super::LIBRARY;
-use super::number_case::number_case;
-use crate::parameters::Inference;
-use moments::settle_dates;
-use numbers::{align, align_list, is_mixed, product, unify};
-use operand::typed_operand;
-use zeros::{has_floats, null_if_equal, with_both_zeros};
 
 /// Gives expressions PostgreSQL's types.
 #[derive(Debug)]
@@ -236,7 +236,7 @@ fn read(text: &str, ty: &DataType) -> Result<Expr> {
     };
     let array: arrow_array::ArrayRef =
         Arc::new(arrow_array::StringViewArray::from_iter_values([text]));
-    let value = crate::expr::cast_text(&array, &ty)?;
+    let value = crate::expr::text_cast::cast_text(&array, &ty)?;
     Ok(Expr::Literal(ScalarValue::try_from_array(&value, 0)?, None))
 }
 
@@ -361,7 +361,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     refusals::check_function(given.func.name(), &given.args, schema)?;
-    if given.func.name() == super::SERIES {
+    if given.func.name() == crate::library::functions::arrays::SERIES {
         from_midnights(&mut given.args, schema)?;
     }
     if let Some(list) = elements::as_list(&given, schema)? {

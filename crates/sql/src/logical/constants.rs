@@ -184,7 +184,8 @@ fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
     if !is_kind || !of_literals {
         return Ok(Transformed::no(expr));
     }
-    let value = crate::expr::as_case(expr.clone()).map(|e| crate::expr::constant(&e.data));
+    let value =
+        crate::expr::from_text::as_case(expr.clone()).map(|e| crate::expr::constant(&e.data));
     match value {
         Ok(Ok(value)) => Ok(Transformed::yes(Expr::Literal(value, None))),
         _ => Ok(Transformed::no(expr)),

@@ -20,11 +20,10 @@ use datafusion_optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggrega
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
-
 use types::datetime::infinite::{is_finite, is_finite_date};
 
 use super::{constants, dependencies};
-use crate::expr::as_case;
+use crate::expr::from_text::as_case;
 
 /// A rule of the library, and what is done around it.
 pub(super) struct Guarded<R> {

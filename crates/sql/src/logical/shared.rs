@@ -18,7 +18,7 @@ use types::SqlResult;
 
 use crate::bind::WorkTable;
 use crate::estimate::Profile;
-use crate::library::SERIES;
+use crate::library::functions::arrays::SERIES;
 use crate::options::PlannerOptions;
 use crate::parse::object_name::identifier;
 use crate::plan::Node;

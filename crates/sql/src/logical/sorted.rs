@@ -8,7 +8,7 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_common::{Column, Result};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 
-use crate::expr::follows_input;
+use crate::expr::aggregate::follows_input;
 
 /// The plan of a query without the sorts whose order nobody sees.
 pub(super) fn without_unseen(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -21,16 +21,15 @@ use datafusion_functions_aggregate::min_max::max_udaf;
 use types::SqlError;
 
 use super::distinct_on;
-use crate::library::{Counted, at_most_one, is_key};
+use crate::library::single_row::{Counted, at_most_one, is_key};
+use asking::Asking;
+use dependent::Dependent;
+use subqueries::{has_subquery, is_subquery, named_columns};
 
 mod asking;
 mod dependent;
 mod subqueries;
 mod ties;
-
-use asking::Asking;
-use dependent::Dependent;
-use subqueries::{has_subquery, is_subquery, named_columns};
 
 /// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
 pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {

@@ -5,7 +5,9 @@ use types::SqlResult;
 
 use super::is_default;
 use crate::catalog::Catalog;
-use crate::dml::{Conflict, TargetCatalog, delete_query, returning, update_query};
+use crate::dml::conflict::Conflict;
+use crate::dml::expressions::returning;
+use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::insert::check_targets;
 use crate::parse::statement::Statement;
 use crate::parse::statement::query::Query;

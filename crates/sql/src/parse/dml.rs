@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::dml::Execution;
+use crate::dml::compiled::Execution;
 use crate::generic::Bound;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::overriding::Overriding;

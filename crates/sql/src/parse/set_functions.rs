@@ -1,6 +1,6 @@
 //! Functions that return rows.
 
-use crate::library::SERIES;
+use crate::library::functions::arrays::SERIES;
 
 /// Functions that return an array of what the function named first returns rows of.
 pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [

@@ -12,8 +12,9 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
 use super::tokens::Tokens;
-use crate::dml::speaks_of_now;
-use crate::generic::{Bound, is_admitted};
+use crate::dml::compiled::speaks_of_now;
+use crate::generic::Bound;
+use crate::generic::admitted::is_admitted;
 use crate::parse::statement::Statement;
 use crate::parse::text::parse_one;
 

@@ -10,7 +10,8 @@ use types::{SqlError, SqlResult};
 use super::{Built, Physical, built_as, nullable};
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
-use crate::expr::{Expr, STRICT_CAST};
+use crate::expr::Expr;
+use crate::expr::exact::STRICT_CAST;
 use crate::plan::{Node, Operator};
 
 impl Physical<'_> {

@@ -8,7 +8,7 @@ use types::SqlResult;
 use super::rows::cast_to;
 use super::{Built, Physical, built, nullable};
 use crate::estimate::Profile;
-use crate::logical::SharedQuery;
+use crate::logical::shared::SharedQuery;
 use crate::options::PlannerOptions;
 use crate::plan::{CteScan, Node, Operator};
 

@@ -8,7 +8,8 @@ use types::{SqlError, SqlResult, zone};
 
 use super::{Built, Physical, built};
 use crate::estimate::{ColumnProfile, Profile};
-use crate::expr::{Expr, Series};
+use crate::expr::Expr;
+use crate::expr::series::Series;
 use crate::plan::{Node, Operator, UnnestColumn, Unnested};
 
 /// Elements of an array of unknown length.

@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::{Built, Physical, built_as};
 use crate::estimate::ColumnProfile;
-use crate::expr::WindowExpr;
+use crate::expr::window::WindowExpr;
 use crate::plan::Operator;
 
 impl Physical<'_> {

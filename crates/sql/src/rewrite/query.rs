@@ -13,7 +13,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::Catalog;
-use crate::library::SERIES;
+use crate::library::functions::arrays::SERIES;
 use crate::parse::expressions::{bpchar, call, cast_as, parsed_query, plain_arguments};
 use crate::parse::object_name::{identifier, last_name};
 use crate::parse::set_functions::SET_FUNCTIONS;

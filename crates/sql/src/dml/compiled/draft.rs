@@ -14,7 +14,7 @@ use super::key::Key;
 use super::values::{Values, placed};
 use super::{FoundBy, Work};
 use crate::catalog::{Catalog, TableDef, TableStorage};
-use crate::dml::Conflict;
+use crate::dml::conflict::Conflict;
 use crate::dml::expressions::{compiled, qualified};
 use crate::dml::target::assigned;
 use crate::error::from_library;

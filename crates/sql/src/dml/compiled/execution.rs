@@ -11,7 +11,10 @@ use types::{SqlError, SqlResult};
 
 use super::{Compiled, RowRules, Work};
 use crate::catalog::{Catalog, TableDef};
-use crate::dml::{Conflict, RowExprs, assign, or_null, refuse_nulls};
+use crate::dml::assign;
+use crate::dml::assign::{or_null, refuse_nulls};
+use crate::dml::conflict::Conflict;
+use crate::dml::expressions::RowExprs;
 use crate::error::from_arrow;
 use crate::parse::statement::Statement;
 use crate::parse::{Parameter, Template};

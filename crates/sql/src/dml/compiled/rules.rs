@@ -6,8 +6,9 @@ use types::SqlResult;
 use super::admitted::Scope;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
+use crate::dml::assign;
 use crate::dml::expressions::{checks, generated_columns};
-use crate::dml::{assign, parsed};
+use crate::dml::target::parsed;
 use crate::error::from_arrow;
 use crate::expr::Expr;
 

@@ -8,7 +8,7 @@ use arrow_array::{
 use stdx::Prng;
 
 use super::{Accumulator, GroupRows, State};
-use crate::expr::AggregateExpr;
+use crate::expr::aggregate::AggregateExpr;
 
 const ROUNDS: u64 = 300;
 

@@ -15,9 +15,11 @@ use types::SqlState;
 use types::text::format_value;
 
 use super::super::from_text::bind;
-use super::super::{Expr, as_words, compile_physical, typed::Typed};
 use super::replace;
 use crate::error::from_library;
+use crate::expr::typed::Typed;
+use crate::expr::words::as_words;
+use crate::expr::{Expr, compile_physical};
 
 mod forms;
 mod grow;
@@ -118,7 +120,7 @@ fn check_words(
         match (value, expected) {
             (Err(_), Err(_)) => {}
             (value, expected) => {
-                let value = value.map(|value| super::super::widened(&value));
+                let value = value.map(|value| crate::expr::words::widened(&value));
                 let value = value.map_err(|error| error.to_string());
                 difference(&value, expected).map_err(|why| format!("of words: {why}"))?;
             }
@@ -136,7 +138,7 @@ fn in_words(batch: &RecordBatch) -> RecordBatch {
     };
     let columns: Vec<ArrayRef> = batch.columns().iter().map(column).collect();
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let schema = super::super::schema_of(&batch.schema(), &columns);
+    let schema = crate::expr::words::schema_of(&batch.schema(), &columns);
     RecordBatch::try_new_with_options(schema, columns, &rows).unwrap()
 }
 

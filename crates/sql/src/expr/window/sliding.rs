@@ -10,8 +10,8 @@ use types::SqlResult;
 
 use super::slide::Slide;
 use crate::error::{from_arrow, from_library};
-use crate::expr::aggregate::Kind;
-use crate::expr::{AggregateExpr, average};
+use crate::expr::aggregate::{AggregateExpr, Kind};
+use crate::expr::average;
 
 /// An aggregate of the frames of rows.
 pub(super) struct Sliding {

@@ -9,7 +9,8 @@ use types::SqlResult;
 use super::evaluation::STEPS_AT_ONCE;
 use super::sorted::Sorted;
 use crate::error::from_arrow;
-use crate::expr::{Accumulator, AggregateExpr, GroupRows};
+use crate::expr::accumulator::{Accumulator, GroupRows};
+use crate::expr::aggregate::AggregateExpr;
 
 /// The aggregates of partitions, the partitions being their groups.
 pub(super) struct Whole {

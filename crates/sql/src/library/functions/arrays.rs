@@ -185,7 +185,7 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
         return Err(SqlError::internal("a series is a list"));
     };
     let cast = |a: &ArrayRef| {
-        arrow_cast::cast_with_options(a, field.data_type(), &crate::expr::STRICT_CAST)
+        arrow_cast::cast_with_options(a, field.data_type(), &crate::expr::exact::STRICT_CAST)
             .map_err(from_arrow)
     };
     let bounds = args.arrays.iter().map(cast).collect::<SqlResult<Vec<_>>>()?;
@@ -396,7 +396,8 @@ pub(super) fn alike(args: &Args<'_>) -> SqlResult<(ArrayRef, ListArray)> {
     let mut lists = Arc::clone(&args.arrays[1]);
     if lists.data_type().is_string() {
         let ty = list_of(args.arrays[0].data_type());
-        lists = crate::expr::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
+        lists =
+            crate::expr::text_cast::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
     }
     let ty = super::elements::common(&element(lists.data_type()), args.arrays[0].data_type());
     let lists = super::elements::cast(&lists, &list_of(&ty))?;

@@ -255,7 +255,10 @@ fn uuids(functions: &mut Functions) {
         "uuid_in",
         &[Ty::Text],
         |_, _| UUID,
-        |args| crate::expr::cast_text(&args.arrays[0], &UUID).map_err(crate::error::from_library),
+        |args| {
+            crate::expr::text_cast::cast_text(&args.arrays[0], &UUID)
+                .map_err(crate::error::from_library)
+        },
     );
     functions.strict(
         "uuid_array_in",
@@ -263,7 +266,8 @@ fn uuids(functions: &mut Functions) {
         |_, _| LogicalType::Uuid.array_of().arrow(),
         |args| {
             let arrays = LogicalType::Uuid.array_of().arrow();
-            crate::expr::cast_text(&args.arrays[0], &arrays).map_err(crate::error::from_library)
+            crate::expr::text_cast::cast_text(&args.arrays[0], &arrays)
+                .map_err(crate::error::from_library)
         },
     );
     functions.strict("uuid_out", &[Ty::Any], text, |args| {

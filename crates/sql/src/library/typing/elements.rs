@@ -60,7 +60,7 @@ fn parsed(text: &str, list: &DataType) -> Result<Option<Vec<ScalarValue>>> {
         return Ok(None);
     }
     let text: ArrayRef = ScalarValue::Utf8View(Some(text.to_owned())).to_array()?;
-    let lists = crate::expr::cast_text(&text, list)?;
+    let lists = crate::expr::text_cast::cast_text(&text, list)?;
     let values = lists.as_list::<i32>().values();
     if values.len() > ELEMENTS_MAX {
         return Ok(None);

@@ -17,7 +17,7 @@ use types::{SqlError, SqlState};
 use super::numbers::scale;
 use super::{typed_node, unions};
 use crate::bind::WorkTable;
-use crate::parameters::Inference;
+use crate::parameters::inference::Inference;
 
 /// The plan with PostgreSQL's types: inputs first, then the queries in expressions, then the node itself.
 pub(super) fn typed_plan(

@@ -7,7 +7,7 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{LogicalPlan, Window};
 
-use crate::library::widen_sums;
+use crate::library::exact_sum::widen_sums;
 
 /// The node with sums as wide as they get, for what stands above goes by their types.
 pub(super) fn typed(window: Window) -> Result<LogicalPlan> {

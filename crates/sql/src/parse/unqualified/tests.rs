@@ -1,6 +1,6 @@
 //! Which names are found.
 
-use crate::Template;
+use crate::parse::Template;
 
 /// The names of a statement, and how it writes those that are written otherwise.
 fn check(text: &str, expected: &str) {
