@@ -8,10 +8,10 @@ use datafusion_sql::sqlparser::ast::{self, Value};
 use types::text::format_value;
 use types::{Column, SqlError, SqlResult, SqlState, oid};
 
+use crate::analyze::scalar::bind_scalar;
 use crate::catalog::Catalog;
 use crate::error::from_arrow;
 use crate::expr::Expr;
-use crate::expr::from_text::bind_scalar;
 use crate::insert::{cell, has_query};
 use crate::parse::{Execute, Parameter};
 

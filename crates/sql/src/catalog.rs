@@ -1,12 +1,18 @@
 //! What the planner knows of the database: tables, indexes, statistics.
 
+pub(crate) mod empty;
+pub(crate) mod function;
+pub(crate) mod missing;
+pub(crate) mod value;
+pub(crate) mod view;
+
 use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
 use types::{LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::constraints::{Constraints, Deferral};
-use crate::view::ViewDef;
+use view::ViewDef;
 
 /// The id of a table; never used twice in one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -311,7 +317,7 @@ pub trait Catalog: Send + Sync {
         Some(Box::new(move || sequence.next(&name, ty)))
     }
     /// The function `name` of the session or the catalog.
-    fn system_function(&self, _name: &str) -> Option<crate::system::function::SystemFunction> {
+    fn system_function(&self, _name: &str) -> Option<crate::catalog::function::SystemFunction> {
         None
     }
 }

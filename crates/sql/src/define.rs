@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
-use crate::bind::table_not_found;
+use crate::catalog::missing::table_not_found;
 use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
 use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
 use crate::parse::statement::create::CreateTable;

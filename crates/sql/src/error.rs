@@ -4,6 +4,7 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
+pub(crate) mod guarded;
 mod message;
 mod wording;
 

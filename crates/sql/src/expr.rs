@@ -17,20 +17,17 @@ use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use types::SqlResult;
 use types::zone::{self, Context};
 
+use crate::cast::strict::STRICT_CAST;
 use crate::error::{from_arrow, from_library};
 
 pub(crate) mod accumulator;
 pub(crate) mod aggregate;
 pub(crate) mod average;
 pub(crate) mod exact;
-pub(crate) mod from_text;
-pub(crate) mod moment_cast;
-pub(crate) mod own_cast;
 pub(crate) mod series;
 pub(crate) mod slow;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text_cast;
 pub(crate) mod typed;
 pub(crate) mod window;
 pub(crate) mod words;

@@ -165,7 +165,7 @@ impl Generic {
         let texts = values::texts(parameters, self.parameter_count, catalog)?;
         let logical = values::with_values(&self.query.plan, &texts)?;
         let physical = || crate::physical::plan(&logical, vec![], options);
-        let plan = crate::logical::guarded(physical)?;
+        let plan = crate::error::guarded::guarded(physical)?;
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
     }
 

@@ -10,7 +10,8 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
-use crate::bind::table_not_found;
+use crate::analyze::scalar::bind_scalar;
+use crate::catalog::missing::table_not_found;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::dml::assign;
@@ -19,7 +20,6 @@ use crate::dml::defaults::Defaults;
 use crate::dml::target::is_default;
 use crate::error::{from_arrow, nearest};
 use crate::expr::Expr;
-use crate::expr::from_text::bind_scalar;
 use crate::parse::statement::query::Query;
 use crate::parse::{Insert, InsertSource, Overriding};
 

@@ -3,6 +3,8 @@
 //! The logical library parses, binds, decorrelates and rewrites; estimates, join order, access paths and
 //! physical plans are ours. Pure functions over the catalog: no I/O, no clock, no `async fn`.
 
+pub(crate) mod analyze;
+pub(crate) mod cast;
 pub mod catalog;
 pub mod constraints;
 pub mod expr;
@@ -12,7 +14,6 @@ pub mod sequence;
 pub mod statistics;
 
 mod arguments;
-mod bind;
 mod cost;
 mod define;
 pub mod definition;
@@ -26,7 +27,6 @@ mod insert;
 mod library;
 mod logical;
 mod options;
-mod origin;
 mod parameters;
 mod patience;
 mod physical;
@@ -37,14 +37,15 @@ mod render;
 mod rewrite;
 mod signatures;
 mod size;
-mod system;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tpch;
-mod view;
 
+pub use crate::analyze::system::{SystemFunction, SystemValue, system_column};
+pub use crate::analyze::view::view_columns;
 pub use arguments::arguments;
+pub use catalog::view::ViewDef;
 pub use datafusion_common::ScalarValue;
 pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
@@ -62,5 +63,3 @@ pub use patience::{Patience, with_patience};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};
 pub use quote::{parse_name, quote_ident, quote_idents};
-pub use system::{SystemFunction, SystemValue, system_column};
-pub use view::{ViewDef, view_columns};

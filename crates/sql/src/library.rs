@@ -14,20 +14,14 @@ use stdx::HashMap;
 
 pub(crate) mod average;
 pub(crate) mod coalesce;
-pub(crate) mod column_types;
 pub(crate) mod concat;
-pub(crate) mod exact_sum;
-pub(crate) mod existence;
 pub(crate) mod functions;
 pub(crate) mod mode;
 pub(crate) mod moments;
 pub(crate) mod number_case;
 pub(crate) mod ranks;
 pub(crate) mod sets_mark;
-pub(crate) mod single_row;
-pub(crate) mod syntax;
 pub(crate) mod total;
-pub(crate) mod typing;
 pub(crate) mod unknown_function;
 
 /// Functions, planners and options; made once (the registry alone takes 0.7 ms).
@@ -93,7 +87,7 @@ fn register<T>(outcome: datafusion_common::Result<Option<T>>) {
 
 fn planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
-        Arc::new(syntax::Syntax),
+        Arc::new(crate::analyze::syntax::Syntax),
         Arc::new(WindowFunctionPlanner),
         Arc::new(AggregateFunctionPlanner),
     ]

@@ -1,6 +1,5 @@
 //! A parsed query as an optimised logical plan: the library's rules, our join order between them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
@@ -13,19 +12,20 @@ use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast;
+use types::SqlResult;
 use types::described::Origin;
-use types::{SqlError, SqlResult};
 
-use crate::bind::Names;
+use crate::analyze::exact_sum::ExactSum;
+use crate::analyze::existence::Existence;
+use crate::analyze::inference::Inference;
+use crate::analyze::names::Names;
+use crate::analyze::single_row::SingleRow;
+use crate::analyze::typing::Typing;
 use crate::catalog::Catalog;
 use crate::error::from_library;
+use crate::error::guarded::guarded;
 use crate::library::LIBRARY;
-use crate::library::exact_sum::ExactSum;
-use crate::library::existence::Existence;
-use crate::library::single_row::SingleRow;
-use crate::library::typing::Typing;
 use crate::options::PlannerOptions;
-use crate::parameters::inference::Inference;
 use crate::patience::BetweenRules;
 use crate::plan::Node;
 use crate::rewrite::names::{has_inner_query, hidden_relation, with_relation_renamed};
@@ -34,15 +34,11 @@ pub(crate) mod constants;
 pub(crate) mod dependencies;
 pub(crate) mod distinct_on;
 pub(crate) mod duplicates;
-pub(crate) mod grouping_sets;
 pub(crate) mod guarded_rules;
 pub(crate) mod join_graph;
 pub(crate) mod join_order;
 pub(crate) mod laterals;
 pub(crate) mod leftovers;
-pub(crate) mod no_columns;
-pub(crate) mod ordered_arguments;
-pub(crate) mod outer_aggregates;
 pub(crate) mod rules;
 pub(crate) mod separate;
 pub(crate) mod set_all;
@@ -50,7 +46,6 @@ pub(crate) mod shared;
 pub(crate) mod simplified;
 pub(crate) mod sorted;
 pub(crate) mod unnest;
-pub(crate) mod zones;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -93,7 +88,7 @@ fn planned(
         let config = Config { aliases: Arc::new(AliasGenerator::new()), values };
         let named = shared::Named::of(&query);
         let (bound, origins) = bind(query, catalog, parameter_count)?;
-        outer_aggregates::refuse(&bound)?;
+        crate::analyze::outer_aggregates::refuse(&bound)?;
         let mut finish = |query, number, name: &str| {
             let query = finished(query, &config, options)?;
             shared::planned(&query, number, name, options)
@@ -111,7 +106,7 @@ fn finished(
 ) -> SqlResult<LogicalPlan> {
     let bound = sorted::without_unseen(bound).and_then(sorted::with_named).map_err(from_library)?;
     let bound = folded(bound)?;
-    let bound = crate::system::without_empty(bound, config)?;
+    let bound = crate::analyze::system::without_empty(bound, config)?;
     let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
     let first = decorrelated(bound, config)?;
     let ordered = match &config.values {
@@ -146,19 +141,6 @@ fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
     Ok(first)
 }
 
-/// The library has panics on paths that its own engine never takes: they become errors, and so do ours.
-pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
-    catch_unwind(AssertUnwindSafe(plan)).unwrap_or_else(|payload| {
-        let said = payload
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| payload.downcast_ref::<&str>().copied());
-        Err(SqlError::internal("the planner failed on this query")
-            .with_detail(said.unwrap_or("no message").to_string())
-            .with_hint("please report the query; a simpler form of it may work"))
-    })
-}
-
 fn bind(
     query: ast::Query,
     catalog: &dyn Catalog,
@@ -166,10 +148,11 @@ fn bind(
 ) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
     let names = Names::new(catalog);
     let plan = with_parameters(query, &names, parameter_count)?;
-    no_columns::check(&plan)?;
-    let mut origins = crate::origin::origins(&plan, catalog);
-    let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
-    no_columns::without_stand_ins(plan, origins).map_err(from_library)
+    crate::analyze::no_columns::check(&plan)?;
+    let mut origins = crate::analyze::origin::origins(&plan, catalog);
+    let plan =
+        crate::analyze::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
+    crate::analyze::no_columns::without_stand_ins(plan, origins).map_err(from_library)
 }
 
 fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
@@ -222,15 +205,15 @@ pub(crate) fn bound(
 /// The plan with the types of everything in it.
 fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
-        Arc::new(crate::system::EmptySystemRelations),
-        Arc::new(crate::system::subqueries::SystemSubqueries),
-        Arc::new(ordered_arguments::OrderedArguments),
+        Arc::new(crate::analyze::system::EmptySystemRelations),
+        Arc::new(crate::analyze::system::subqueries::SystemSubqueries),
+        Arc::new(crate::analyze::ordered_arguments::OrderedArguments),
         Arc::new(SingleRow),
         Arc::new(Typing),
         Arc::new(ExactSum),
-        Arc::new(grouping_sets::GroupingSets),
+        Arc::new(crate::analyze::grouping_sets::GroupingSets),
         Arc::new(TypeCoercion::new()),
-        Arc::new(zones::ZoneCasts),
+        Arc::new(crate::analyze::zones::ZoneCasts),
     ];
     // The library's own loop would refuse subqueries that only we can unnest.
     let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
@@ -258,7 +241,7 @@ pub(crate) fn inferred(
 ) -> SqlResult<LogicalPlan> {
     guarded(|| {
         let plan = named(query, &Names::inferring(catalog, inference))?;
-        crate::library::typing::inferred(plan, inference).map_err(from_library)
+        crate::analyze::typing::inferred(plan, inference).map_err(from_library)
     })
 }
 

@@ -11,22 +11,20 @@ use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visit, Visitor, With};
 use types::{SqlError, SqlResult, SqlState, oid};
 
+use crate::analyze::inference::Inference;
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::target::{TargetCatalog, delete_query, is_default, update_query};
+use crate::parse::expressions::index;
 use crate::parse::object_name::identifier;
 use crate::parse::statement::Statement;
 use crate::parse::statement::query::Query;
 use crate::parse::{
     Assignment, CursorStatement, Insert, InsertSource, Template, parsed_query, row_query,
 };
-use crate::parameters::inference::Inference;
 use crate::quote::quote_ident;
 
 pub(crate) mod asked;
 pub(crate) mod check;
-pub(crate) mod expressions;
-pub(crate) mod inference;
-pub(crate) mod relations;
 
 pub use check::check;
 
@@ -62,11 +60,6 @@ pub fn parameter_types(
         }
     }
     Ok(types)
-}
-
-/// The number of a placeholder, from 0.
-pub(crate) fn index(name: &str) -> Option<usize> {
-    name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
 fn of_statement(
@@ -140,7 +133,7 @@ fn of_named(
             return Err(refused);
         }
         if let Ok(plan) = &bound {
-            relations::settle_outputs(inference, plan, targets);
+            crate::analyze::inference::relations::settle_outputs(inference, plan, targets);
         }
         let known = inference.known();
         if known == before || !known.contains(&0) {

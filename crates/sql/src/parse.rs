@@ -9,6 +9,7 @@ pub(crate) mod column_type;
 pub(crate) mod comment;
 pub(crate) mod constraint;
 pub(crate) mod copy;
+pub(crate) mod create_view;
 pub(crate) mod cursor;
 pub(crate) mod ddl;
 pub(crate) mod deferral;
@@ -56,7 +57,6 @@ pub(crate) mod vectors;
 pub(crate) mod with_writes;
 pub(crate) mod words;
 
-pub use crate::view::CreateView;
 pub use alter::{AlterTable, Alteration};
 pub use comment::{Comment, Commented};
 pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
@@ -64,6 +64,7 @@ pub use copy::{
     Compression, CopyFormat, CopyOptions, ForcedColumns, Header, Ignored, ParquetOptions,
     file_insert, table_query,
 };
+pub use create_view::CreateView;
 pub use cursor::{no_block, no_cursor};
 pub use deferral::SetConstraints;
 pub use dml::{Delete, Insert, Truncate, Update};

@@ -25,7 +25,7 @@ pub fn plan_query(
     let names = rewrite(&mut ast, catalog)?;
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
-    Ok(named(crate::logical::guarded(physical)?, names, &logical.origins))
+    Ok(named(crate::error::guarded::guarded(physical)?, names, &logical.origins))
 }
 
 /// The plan with the names that clients see, and where its columns come from.

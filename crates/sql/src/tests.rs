@@ -345,7 +345,7 @@ fn inserted_values_are_converted() {
         let Some(Statement::Insert(insert)) = statements.pop() else { panic!("{text}") };
         let catalog = Tpch::new();
         let Some(table) = Catalog::table(&catalog, &insert.table) else {
-            return Err(crate::bind::table_not_found(&catalog, &insert.table));
+            return Err(crate::catalog::missing::table_not_found(&catalog, &insert.table));
         };
         let mut defaults = crate::dml::defaults::Defaults::new(&table, &catalog)?;
         match crate::insert::insert_rows(&insert, &catalog, &mut defaults)? {

@@ -84,7 +84,8 @@ impl Tpch {
                     let (rows, pages) = size(&t.name);
                     let id = TableId(i as u32);
                     let draft =
-                        crate::define::Draft::of(&t, vec![], id, &crate::bind::NoTables).unwrap();
+                        crate::define::Draft::of(&t, vec![], id, &crate::catalog::empty::NoTables)
+                            .unwrap();
                     let def = TableDef {
                         storage: TableStorage::Row,
                         constraints: Arc::default(),

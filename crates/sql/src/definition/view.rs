@@ -6,10 +6,10 @@ use types::Schema;
 
 use super::node::{Builder, Node};
 use super::{Style, print};
+use crate::catalog::view::ViewDef;
 use crate::parse::dialect::Postgres;
 use crate::parse::object_name::identifier;
 use crate::quote::quote_ident;
-use crate::view::ViewDef;
 
 /// The query of a view with a semicolon behind it, over relations that `schema_of` knows. `None` for a
 /// view that is more than outputs, a relation and a condition.

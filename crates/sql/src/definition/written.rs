@@ -11,10 +11,10 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::Style;
+use crate::catalog::view::ViewDef;
 use crate::parse::dialect::Postgres;
 use crate::parse::object_name::identifier;
 use crate::quote::{parse_name, quote_ident, quote_idents};
-use crate::view::ViewDef;
 
 /// The query of a view with a semicolon behind it. `is_user` tells users' relations from others.
 pub fn view_as_written(view: &ViewDef, is_user: impl Fn(&str) -> bool, style: Style) -> String {

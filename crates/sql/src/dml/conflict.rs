@@ -50,7 +50,7 @@ impl Conflict {
     pub fn of(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<Option<Conflict>> {
         let Some(conflict) = &insert.conflict else { return Ok(None) };
         let Some(table) = catalog.table(&insert.table) else {
-            return Err(crate::bind::table_not_found(catalog, &insert.table));
+            return Err(crate::catalog::missing::table_not_found(catalog, &insert.table));
         };
         let Arbiters { keys, deferrable } = arbiters(&conflict.target, &table)?;
         let Some((assignments, selection)) = &conflict.update else {

@@ -10,11 +10,11 @@ use types::{SqlError, SqlResult};
 
 use super::assign;
 use super::target::parsed;
+use crate::analyze::scalar::bind_scalar;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::from_arrow;
 use crate::expr::Expr;
-use crate::expr::from_text::bind_scalar;
 
 /// Makes the defaults of a table's columns, one row after another.
 pub struct Defaults {

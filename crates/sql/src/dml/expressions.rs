@@ -10,11 +10,11 @@ use types::described::{Declared, Origin, Place, with_origin};
 use types::{SqlResult, SqlState};
 
 use super::target::parsed;
+use crate::analyze::scalar::bind_scalar;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::{from_arrow, from_library};
 use crate::expr::Expr;
-use crate::expr::from_text::bind_scalar;
 
 /// Columns computed from rows of a table.
 pub struct RowExprs {
@@ -54,7 +54,7 @@ pub(super) fn compiled(
     schema: &DFSchema,
     catalog: &dyn Catalog,
 ) -> SqlResult<Expr> {
-    crate::logical::guarded(|| Expr::compile(&bind_scalar(expr, schema, catalog)?, schema))
+    crate::error::guarded::guarded(|| Expr::compile(&bind_scalar(expr, schema, catalog)?, schema))
 }
 
 /// The `RETURNING` list of a statement over the table, which it calls `alias`.
@@ -135,7 +135,7 @@ pub fn returning(statement: &impl Returning, catalog: &dyn Catalog) -> SqlResult
         return Ok(None);
     }
     let Some(def) = catalog.table(table) else {
-        return Err(crate::bind::table_not_found(catalog, table));
+        return Err(crate::catalog::missing::table_not_found(catalog, table));
     };
     returning_items(items, &def, alias, catalog).map(Some)
 }

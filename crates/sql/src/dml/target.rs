@@ -8,7 +8,8 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::assign::{cast_to, literal_of};
-use crate::bind::table_not_found;
+use crate::catalog::missing::table_not_found;
+use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, ColumnStatistics, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::dml::assign::literal_as;
@@ -16,7 +17,6 @@ use crate::insert::unknown_column;
 use crate::parse::dialect::Postgres;
 use crate::parse::statement::query::Query;
 use crate::parse::{Assignment, Delete, Update};
-use crate::view::ViewDef;
 
 /// What the table that changes is called in its query: no table can have this name.
 pub(super) const TARGET: &str = "\u{1}target";
@@ -146,7 +146,7 @@ impl Catalog for TargetCatalog<'_> {
         self.inner.check_read(name, is_system, within)
     }
 
-    fn system_function(&self, name: &str) -> Option<crate::system::function::SystemFunction> {
+    fn system_function(&self, name: &str) -> Option<crate::catalog::function::SystemFunction> {
         self.inner.system_function(name)
     }
 }

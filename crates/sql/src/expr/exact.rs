@@ -12,8 +12,6 @@ use arrow_array::{
     RecordBatch,
 };
 use arrow_buffer::NullBuffer;
-use arrow_cast::CastOptions;
-use arrow_cast::display::FormatOptions;
 use arrow_schema::{ArrowError, DataType, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
@@ -22,11 +20,8 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 use types::{SqlError, SqlState};
 
-use super::own_cast::OwnCast;
-
-/// Casts that fail instead of making null.
-pub(crate) const STRICT_CAST: CastOptions<'static> =
-    CastOptions { safe: false, format_options: FormatOptions::new() };
+use crate::cast::own::OwnCast;
+use crate::cast::strict::STRICT_CAST;
 
 /// Replaces the parts of `expr` that would wrap around, cut off, or divide by zero silently.
 pub(super) fn harden(

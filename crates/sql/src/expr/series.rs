@@ -18,7 +18,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::Expr;
 use crate::library::functions::after;
-use crate::library::functions::arrays::SERIES;
+use crate::parse::set_functions::SERIES;
 
 /// Series of values of one type.
 pub struct Series {

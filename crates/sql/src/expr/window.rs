@@ -189,7 +189,7 @@ impl WindowExpr {
         if value.data_type() == &self.ty {
             return Ok(value);
         }
-        arrow_cast::cast_with_options(&value, &self.ty, &crate::expr::exact::STRICT_CAST)
+        arrow_cast::cast_with_options(&value, &self.ty, &crate::cast::strict::STRICT_CAST)
             .map_err(from_arrow)
     }
 }

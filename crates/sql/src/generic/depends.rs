@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use types::SqlResult;
 
+use crate::catalog::function::SystemFunction;
+use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::dml::compiled::is_same_table;
-use crate::system::function::SystemFunction;
-use crate::view::ViewDef;
 
 /// A plan is made anew where a table has this many times the rows that it had, or they have been so many
 /// times its rows. Access paths are chosen at each execution, so this is about the order of joins: the factor by

@@ -44,7 +44,7 @@ pub(super) fn texts(
 pub(crate) fn with_numbered(plan: LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
     let numbered = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return Ok(Transformed::no(expr)) };
-        let number = crate::parameters::index(&placeholder.id);
+        let number = crate::parse::expressions::index(&placeholder.id);
         let known = number.and_then(|number| Some((number, texts.get(number)?)));
         let (Some((number, text)), Some(field)) = (known, &placeholder.field) else {
             return Ok(Transformed::no(expr));
@@ -83,7 +83,7 @@ pub(crate) fn without_numbered(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
 pub(super) fn with_values(plan: &LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
     let valued = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
-        let number = crate::parameters::index(&placeholder.id);
+        let number = crate::parse::expressions::index(&placeholder.id);
         match (number.and_then(|number| texts.get(number)), &placeholder.field) {
             (Some(text), Some(field)) => literal(text, field).map(Transformed::yes),
             _ => Ok(Transformed::no(expr)),

@@ -384,7 +384,7 @@ impl ScalarUDFImpl for Function {
             arrays.push(match array.data_type() == ty {
                 true => array,
                 false => {
-                    arrow_cast::cast_with_options(&array, ty, &crate::expr::exact::STRICT_CAST)?
+                    arrow_cast::cast_with_options(&array, ty, &crate::cast::strict::STRICT_CAST)?
                 }
             });
         }

@@ -185,7 +185,7 @@ fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expr));
     }
     let value =
-        crate::expr::from_text::as_case(expr.clone()).map(|e| crate::expr::constant(&e.data));
+        crate::analyze::scalar::as_case(expr.clone()).map(|e| crate::expr::constant(&e.data));
     match value {
         Ok(Ok(value)) => Ok(Transformed::yes(Expr::Literal(value, None))),
         _ => Ok(Transformed::no(expr)),

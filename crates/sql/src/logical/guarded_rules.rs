@@ -23,7 +23,7 @@ use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 use types::datetime::infinite::{is_finite, is_finite_date};
 
 use super::{constants, dependencies};
-use crate::expr::from_text::as_case;
+use crate::analyze::scalar::as_case;
 
 /// A rule of the library, and what is done around it.
 pub(super) struct Guarded<R> {

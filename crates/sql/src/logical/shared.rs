@@ -16,11 +16,11 @@ use datafusion_sql::sqlparser::ast::{CteAsMaterialized, Query, Visit, Visitor};
 use stdx::{HashMap, HashSet};
 use types::SqlResult;
 
-use crate::bind::WorkTable;
+use crate::analyze::tables::WorkTable;
 use crate::estimate::Profile;
-use crate::library::functions::arrays::SERIES;
 use crate::options::PlannerOptions;
 use crate::parse::object_name::identifier;
+use crate::parse::set_functions::SERIES;
 use crate::plan::Node;
 
 /// A query that is computed once, as the queries that name it see it.

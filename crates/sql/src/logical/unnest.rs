@@ -21,7 +21,7 @@ use datafusion_functions_aggregate::min_max::max_udaf;
 use types::SqlError;
 
 use super::distinct_on;
-use crate::library::single_row::{Counted, at_most_one, is_key};
+use crate::analyze::single_row::{Counted, at_most_one, is_key};
 use asking::Asking;
 use dependent::Dependent;
 use subqueries::{has_subquery, is_subquery, named_columns};

@@ -2,7 +2,8 @@
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Query,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -58,4 +59,32 @@ pub(crate) fn parsed_query(text: &str) -> SqlResult<Query> {
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
     let query = parser.and_then(|mut p| p.parse_query());
     query.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))
+}
+
+pub(crate) fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Identifier(Ident::new("")))
+}
+
+pub(crate) fn call_with(
+    name: &str,
+    arguments: Vec<Expr>,
+    clauses: Vec<FunctionArgumentClause>,
+) -> Expr {
+    let args = arguments.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
+    let list = FunctionArgumentList { duplicate_treatment: None, args: args.collect(), clauses };
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+/// The number of a placeholder, from 0.
+pub(crate) fn index(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }

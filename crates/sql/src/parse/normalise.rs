@@ -12,8 +12,8 @@ use datafusion_sql::sqlparser::ast::{
     Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
+use crate::parse::expressions::{call_with, take};
 use crate::parse::vectors;
-use crate::rewrite::system::{call_with, take};
 
 /// Takes the qualifiers away.
 pub(crate) fn normalise(statement: &mut Statement) {

@@ -5,6 +5,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlResult, SqlState};
 
 use crate::parse::balance::balance;
+use crate::parse::create_view::CreateView;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::precedence::regroup;
 use crate::parse::refuse::unsupported;
@@ -17,7 +18,6 @@ use crate::parse::{
     include, lock, no_columns, notification, operators, overriding, prepare, refuse, reorganize,
     role, secret, sequence, setting, statement_names, table, tokens, vacuum, with_writes,
 };
-use crate::view::CreateView;
 
 /// Parses all statements of `text`, separated by semicolons.
 ///

@@ -14,8 +14,8 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use crate::parse::SET_FUNCTIONS;
+use crate::parse::expressions::{call_with, take};
 use crate::parse::object_name::identifier;
-use crate::rewrite::system::{call_with, take};
 
 /// Columns that are vectors, and names that clients give them.
 const VECTORS: [&str; 10] = [

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, TableScan};
 use types::LogicalType;
 
-use crate::bind::CatalogTable;
+use crate::analyze::tables::CatalogTable;
 use crate::catalog::{TableDef, TableStorage};
 use crate::cost::{Fetched, Remote};
 use crate::estimate::Profile;

@@ -7,7 +7,7 @@ use types::SqlResult;
 
 use super::rows::cast_to;
 use super::{Built, Physical, built, built_as, nullable};
-use crate::bind::WorkTable;
+use crate::analyze::tables::WorkTable;
 use crate::estimate::{ColumnProfile, Profile};
 use crate::plan::{Node, Operator, Recursion};
 

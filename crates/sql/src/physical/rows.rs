@@ -8,10 +8,10 @@ use datafusion_expr::{EmptyRelation, FetchType, Limit, SkipType, Union, Values};
 use types::{SqlError, SqlResult};
 
 use super::{Built, Physical, built_as, nullable};
+use crate::cast::strict::STRICT_CAST;
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
 use crate::expr::Expr;
-use crate::expr::exact::STRICT_CAST;
 use crate::plan::{Node, Operator};
 
 impl Physical<'_> {

@@ -13,7 +13,7 @@ use super::base::{VECTOR_ROWS, body_bytes, fetched, tree_pages};
 use super::ranges::{Demand, Ranges, demands, equalities, ranges};
 use super::restrictions::{restricted_columns, restrictions};
 use super::{Built, Physical, WantedFirst, built_as};
-use crate::bind::{CatalogTable, WorkTable};
+use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::catalog::{IndexDef, TableDef, TableStorage};
 use crate::cost::{ColumnScan, ColumnSet, Fetched};
 use crate::error::from_library;

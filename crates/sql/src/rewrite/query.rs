@@ -13,10 +13,9 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::Catalog;
-use crate::library::functions::arrays::SERIES;
 use crate::parse::expressions::{bpchar, call, cast_as, parsed_query, plain_arguments};
 use crate::parse::object_name::{identifier, last_name};
-use crate::parse::set_functions::SET_FUNCTIONS;
+use crate::parse::set_functions::{SERIES, SET_FUNCTIONS};
 use crate::rewrite::relations::Relations;
 use crate::rewrite::windows::OpenWindows;
 

@@ -9,12 +9,12 @@ mod table_oids;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident,
-    ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableFactor, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, ObjectNamePart, OrderByExpr, OrderByKind, Query, Select,
+    SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
 };
 
+use crate::parse::expressions::{call_with, take};
 use crate::rewrite::having::is_of_many_rows;
 
 /// Rewrites a whole query.
@@ -64,10 +64,6 @@ impl VisitorMut for Rewrite {
         }
         ControlFlow::Continue(())
     }
-}
-
-pub(crate) fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::Identifier(Ident::new("")))
 }
 
 fn is_text(ty: &DataType) -> bool {
@@ -268,23 +264,4 @@ fn positional(mut order: OrderByExpr, output: &Expr) -> OrderByExpr {
 
 fn call(name: &str, argument: Expr) -> Expr {
     call_with(name, vec![argument], vec![])
-}
-
-pub(crate) fn call_with(
-    name: &str,
-    arguments: Vec<Expr>,
-    clauses: Vec<FunctionArgumentClause>,
-) -> Expr {
-    let args = arguments.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
-    let list = FunctionArgumentList { duplicate_treatment: None, args: args.collect(), clauses };
-    Expr::Function(Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(list),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }

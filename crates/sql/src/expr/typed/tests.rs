@@ -14,8 +14,8 @@ use stdx::Prng;
 use types::SqlState;
 use types::text::format_value;
 
-use super::super::from_text::bind;
 use super::replace;
+use crate::analyze::scalar::bind;
 use crate::error::from_library;
 use crate::expr::typed::Typed;
 use crate::expr::words::as_words;

@@ -249,7 +249,7 @@ fn bound(
     let mut shifted = binary_expr(key.expr.clone(), op, lit(value));
     if matches!(ty, DataType::Timestamp(..)) {
         // By our arithmetic, which knows infinity.
-        shifted = crate::library::typing::typed(shifted, schema).map_err(from_library)?;
+        shifted = crate::analyze::typing::typed(shifted, schema).map_err(from_library)?;
     }
     Ok(Bound::Value(Expr::compile(&shifted, schema)?))
 }

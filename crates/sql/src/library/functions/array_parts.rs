@@ -13,9 +13,9 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::arrays::{SERIES_MAX, list_of};
 use super::{Args, Functions, Overload, Ty, int, text};
+use crate::cast::strict::STRICT_CAST;
+use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
-use crate::expr::exact::STRICT_CAST;
-use crate::expr::text_cast::cast_text;
 
 pub(super) fn register(functions: &mut Functions) {
     dimensions(functions);

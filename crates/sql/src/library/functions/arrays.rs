@@ -14,6 +14,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::{Args, Functions, Overload, Ty, boolean, int, text};
 use crate::error::from_arrow;
+use crate::parse::set_functions::SERIES;
 
 pub(super) fn register(functions: &mut Functions) {
     functions.add(
@@ -142,10 +143,6 @@ fn comparisons(functions: &mut Functions) {
 /// Most values of a series: it is held in memory.
 pub(super) const SERIES_MAX: i64 = 50_000_000;
 
-/// `generate_series` as an array, to be unnested: the planner has the executor make the values as they are
-/// wanted, where it sees this call below the unnesting. So it must not be computed before.
-pub(crate) const SERIES: &str = "generate_series_array";
-
 fn series(functions: &mut Functions) {
     let big = |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Int64.array_of().arrow();
     let int = |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Int32.array_of().arrow();
@@ -185,7 +182,7 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
         return Err(SqlError::internal("a series is a list"));
     };
     let cast = |a: &ArrayRef| {
-        arrow_cast::cast_with_options(a, field.data_type(), &crate::expr::exact::STRICT_CAST)
+        arrow_cast::cast_with_options(a, field.data_type(), &crate::cast::strict::STRICT_CAST)
             .map_err(from_arrow)
     };
     let bounds = args.arrays.iter().map(cast).collect::<SqlResult<Vec<_>>>()?;
@@ -396,8 +393,7 @@ pub(super) fn alike(args: &Args<'_>) -> SqlResult<(ArrayRef, ListArray)> {
     let mut lists = Arc::clone(&args.arrays[1]);
     if lists.data_type().is_string() {
         let ty = list_of(args.arrays[0].data_type());
-        lists =
-            crate::expr::text_cast::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
+        lists = crate::cast::text::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
     }
     let ty = super::elements::common(&element(lists.data_type()), args.arrays[0].data_type());
     let lists = super::elements::cast(&lists, &list_of(&ty))?;

@@ -13,10 +13,10 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::arrays::{element, list_of};
 use super::{Args, Functions, Overload, Ty, boolean, int};
+use crate::cast::moments::{cast_moments, is_of_moments};
+use crate::cast::strict::STRICT_CAST;
+use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
-use crate::expr::exact::STRICT_CAST;
-use crate::expr::moment_cast::{cast_moments, is_of_moments};
-use crate::expr::text_cast::cast_text;
 
 pub(super) fn register(functions: &mut Functions) {
     let mut add = |name, params, result, body| {

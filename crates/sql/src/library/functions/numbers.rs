@@ -245,7 +245,7 @@ pub(super) fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> Data
 
 /// The decimals as another type of decimal.
 pub(super) fn as_wide(array: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
-    arrow_cast::cast_with_options(array, to, &crate::expr::exact::STRICT_CAST)
+    arrow_cast::cast_with_options(array, to, &crate::cast::strict::STRICT_CAST)
         .map_err(crate::error::from_arrow)
 }
 

@@ -11,8 +11,8 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::arrays::{alike, with_one_zero};
 use super::{Args, Functions, Ty, int};
+use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
-use crate::expr::text_cast::cast_text;
 
 pub(super) fn register(functions: &mut Functions) {
     functions.strict("min_scale", &[Ty::Num], int, |args| {

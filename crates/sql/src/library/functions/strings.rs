@@ -256,8 +256,7 @@ fn uuids(functions: &mut Functions) {
         &[Ty::Text],
         |_, _| UUID,
         |args| {
-            crate::expr::text_cast::cast_text(&args.arrays[0], &UUID)
-                .map_err(crate::error::from_library)
+            crate::cast::text::cast_text(&args.arrays[0], &UUID).map_err(crate::error::from_library)
         },
     );
     functions.strict(
@@ -266,7 +265,7 @@ fn uuids(functions: &mut Functions) {
         |_, _| LogicalType::Uuid.array_of().arrow(),
         |args| {
             let arrays = LogicalType::Uuid.array_of().arrow();
-            crate::expr::text_cast::cast_text(&args.arrays[0], &arrays)
+            crate::cast::text::cast_text(&args.arrays[0], &arrays)
                 .map_err(crate::error::from_library)
         },
     );

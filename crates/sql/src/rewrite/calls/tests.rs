@@ -3,7 +3,7 @@
 
 use datafusion_sql::sqlparser::parser::Parser;
 
-use crate::bind::NoTables;
+use crate::catalog::empty::NoTables;
 use crate::parse::dialect::Postgres;
 use crate::rewrite::calls::prepare;
 

@@ -8,8 +8,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use stdx::HashMap;
 
+use crate::parse::expressions::call_with;
 use crate::parse::object_name::identifier;
-use crate::rewrite::system::{Never, call, call_with};
+use crate::rewrite::system::{Never, call};
 
 /// Puts the oid of the relation in place of the column.
 pub(crate) fn replace(query: &mut Query) {

@@ -208,7 +208,7 @@ impl SoFar {
 
 /// The place that `nth_value` asks for: the same for all rows.
 fn place(places: &ArrayRef) -> SqlResult<Wanted> {
-    let strict = &crate::expr::exact::STRICT_CAST;
+    let strict = &crate::cast::strict::STRICT_CAST;
     let places = arrow_cast::cast_with_options(places, &DataType::Int64, strict);
     let places = places.map_err(from_arrow)?;
     let places = places.as_primitive::<Int64Type>();

@@ -1,0 +1,179 @@
+//! Names and types: queries bound against the catalog, as the library's logical plans.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DataFusionError, Result, TableReference};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
+use datafusion_expr::registry::FunctionRegistry;
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use types::SqlError;
+
+use crate::analyze::column_types::ColumnTypes;
+use crate::analyze::derived::Derived;
+use crate::analyze::inference::Inference;
+use crate::analyze::tables::{CatalogTable, WorkTable};
+use crate::analyze::view::ViewSource;
+use crate::catalog::Catalog;
+use crate::catalog::missing::table_not_found;
+use crate::files::FILES_SCHEMA;
+use crate::library::sets_mark::SETS_MARK;
+use crate::library::{LIBRARY, aggregate_name, sets_mark};
+
+/// What the library may ask about names.
+pub(crate) struct Names<'a> {
+    pub catalog: &'a dyn Catalog,
+    /// The views that are being bound, to find those that name themselves.
+    pub open_views: Vec<String>,
+    relations: [Arc<dyn RelationPlanner>; 1],
+    /// The planners of the library behind one that looks for the types of parameters.
+    inferring: Option<Vec<Arc<dyn ExprPlanner>>>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog) -> Names<'a> {
+        Names::within(catalog, vec![])
+    }
+
+    /// The names as the query of the last of these views sees them.
+    pub(crate) fn within(catalog: &'a dyn Catalog, open_views: Vec<String>) -> Names<'a> {
+        let relations: [Arc<dyn RelationPlanner>; 1] = [Arc::new(Derived::default())];
+        Names { catalog, open_views, relations, inferring: None }
+    }
+
+    /// The names of a statement whose parameters have no values yet.
+    pub(crate) fn inferring(catalog: &'a dyn Catalog, inference: &Inference) -> Names<'a> {
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(inference.clone())];
+        planners.extend(LIBRARY.planners.iter().cloned());
+        Names { inferring: Some(planners), ..Names::new(catalog) }
+    }
+
+    fn check_read(&self, name: &str, is_system: bool) -> Result<()> {
+        let allowed =
+            self.catalog.check_read(name, is_system, self.open_views.last().map(String::as_str));
+        allowed.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}
+
+/// Functions that the library's binder knows by itself.
+const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
+
+impl ContextProvider for Names<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        crate::patience::check()?;
+        let system = match name.schema() {
+            Some("public") => None,
+            Some(schema) => self.catalog.system_table(schema, name.table()),
+            // The system's schema comes first in every search path.
+            None => self.catalog.system_table("pg_catalog", name.table()),
+        };
+        let is_public = matches!(name.schema(), None | Some("public"));
+        if system.is_none()
+            && is_public
+            && let Some(view) = self.catalog.view(name.table())
+        {
+            self.check_read(name.table(), false)?;
+            return Ok(Arc::new(ViewSource::new(&view, self)?));
+        }
+        let own = || self.catalog.table(name.table()).filter(|_| is_public);
+        let found = system.or_else(own);
+        match found {
+            Some(def) => {
+                self.check_read(name.table(), def.id.is_system())?;
+                let mut table = CatalogTable::new(def);
+                match self.inferring.is_some() {
+                    true => table.tell_types(self.catalog),
+                    false => table.tell_padded(),
+                }
+                let is_bare = table.def.schema.columns.is_empty();
+                let table: Arc<dyn TableSource> = Arc::new(table);
+                match is_bare {
+                    true => Ok(Arc::new(ViewSource::without_columns(&name, table)?)),
+                    false => Ok(table),
+                }
+            }
+            None if name.schema() == Some(FILES_SCHEMA) => {
+                let error = SqlError::unsupported("files in this place of a statement")
+                    .with_hint("Copy them into a table, or read them in a query of their own.");
+                Err(DataFusionError::External(Box::new(error)))
+            }
+            None => Err(DataFusionError::External(Box::new(unknown_table(self.catalog, &name)))),
+        }
+    }
+
+    fn create_cte_work_table(
+        &self,
+        name: &str,
+        schema: arrow_schema::SchemaRef,
+    ) -> Result<Arc<dyn TableSource>> {
+        Ok(Arc::new(WorkTable { name: name.to_owned(), schema }))
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relations
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.inferring.as_deref().unwrap_or(&LIBRARY.planners)
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(ColumnTypes))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        let system =
+            self.catalog.system_function(name).map(crate::catalog::function::library_function);
+        let mark = || (name == SETS_MARK).then(sets_mark::sets_mark);
+        let known = system.or_else(|| LIBRARY.scalar(name)).or_else(mark);
+        let is_other = || {
+            self.get_aggregate_meta(name).is_some()
+                || self.get_window_meta(name).is_some()
+                || IN_SYNTAX.contains(&name)
+        };
+        known.or_else(|| {
+            (!is_other()).then(|| crate::library::unknown_function::unknown_function(name))
+        })
+    }
+
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        LIBRARY.registry.udaf(aggregate_name(name)).ok()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        LIBRARY.registry.udwf(name).ok()
+    }
+
+    fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &LIBRARY.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        LIBRARY.registry.udfs().into_iter().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        LIBRARY.registry.udafs().into_iter().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        LIBRARY.registry.udwfs().into_iter().collect()
+    }
+}
+
+fn unknown_table(catalog: &dyn Catalog, name: &TableReference) -> SqlError {
+    table_not_found(catalog, &name.to_string())
+}

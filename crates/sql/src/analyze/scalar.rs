@@ -1,0 +1,119 @@
+//! Expressions from text over a given schema: for tests, tools and `INSERT`.
+
+use std::ops::ControlFlow;
+
+use arrow_schema::Schema;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_optimizer::simplify_expressions::ExprSimplifier;
+use datafusion_sql::planner::{PlannerContext, SqlToRel};
+use datafusion_sql::sqlparser::ast::{self, Visit, Visitor};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::analyze::names::Names;
+use crate::catalog::Catalog;
+use crate::catalog::empty::NoTables;
+use crate::error::from_library;
+use crate::expr::Expr;
+use crate::expr::aggregate::AggregateExpr;
+use crate::library::LIBRARY;
+
+impl Expr {
+    /// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.
+    pub fn parse(text: &str, schema: &Schema) -> SqlResult<Expr> {
+        let (bound, schema) = bind(text, schema)?;
+        Expr::compile(&bound, &schema)
+    }
+}
+
+impl AggregateExpr {
+    /// Parses and binds an aggregate over the columns of `schema`, e.g. `sum(distinct a)`.
+    pub fn parse(text: &str, schema: &Schema) -> SqlResult<AggregateExpr> {
+        let (bound, schema) = bind(text, schema)?;
+        AggregateExpr::compile(&bound, &schema)
+    }
+}
+
+pub(crate) fn bind(text: &str, schema: &Schema) -> SqlResult<(datafusion_expr::Expr, DFSchema)> {
+    let syntax = |e: datafusion_sql::sqlparser::parser::ParserError| {
+        SqlError::new(SqlState::SYNTAX_ERROR, e.to_string())
+    };
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+    let parsed = parser.and_then(|mut p| p.parse_expr()).map_err(syntax)?;
+    let schema = DFSchema::try_from(schema.clone()).map_err(from_library)?;
+    Ok((bind_scalar(parsed, &schema, &NoTables)?, schema))
+}
+
+/// Binds and coerces one expression over rows of `schema`; of the catalog it may use functions only.
+pub(crate) fn bind_scalar(
+    expr: ast::Expr,
+    schema: &DFSchema,
+    catalog: &dyn Catalog,
+) -> SqlResult<datafusion_expr::Expr> {
+    let names = Names::new(catalog);
+    let expr = rewritten(expr, catalog)?;
+    let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
+    let bound =
+        planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
+    let typed = crate::analyze::typing::typed(bound, schema).map_err(from_library)?;
+    let widened = crate::analyze::exact_sum::widen_sums(typed, schema).map_err(from_library)?;
+    let coerced = ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema);
+    coerced.and_then(|expr| expr.transform_up(as_case).data()).map_err(from_library)
+}
+
+/// A function that the library has as a `CASE` only, which its optimiser makes of it.
+pub(crate) fn as_case(expr: datafusion_expr::Expr) -> Result<Transformed<datafusion_expr::Expr>> {
+    let datafusion_expr::Expr::ScalarFunction(call) = expr else {
+        return Ok(Transformed::no(expr));
+    };
+    if !matches!(call.func.name(), "coalesce" | "nvl" | "nvl2") {
+        return Ok(Transformed::no(datafusion_expr::Expr::ScalarFunction(call)));
+    }
+    let simplified = call.func.simplify(call.args, &SimplifyContext::default())?;
+    Ok(Transformed::yes(match simplified {
+        ExprSimplifyResult::Simplified(case) => case,
+        ExprSimplifyResult::Original(args) => {
+            datafusion_expr::Expr::ScalarFunction(ScalarFunction::new_udf(call.func, args))
+        }
+    }))
+}
+
+/// The expression in words that the library knows; queries inside are refused.
+fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1");
+    let parsed = parser.and_then(|mut p| p.parse_query());
+    let mut query = *parsed.map_err(|e| SqlError::internal(e.to_string()))?;
+    if let ast::SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![ast::SelectItem::UnnamedExpr(expr)];
+    }
+    if query.visit(&mut Nested(0)).is_break() {
+        return Err(SqlError::unsupported("a subquery here"));
+    }
+    crate::rewrite::system::rewrite(&mut query);
+    crate::rewrite::clock::rewrite(&mut query, catalog);
+    crate::rewrite::query::rewrite(&mut query, catalog)?;
+    crate::rewrite::calls::prepare(&mut query, catalog)?;
+    match *query.body {
+        ast::SetExpr::Select(mut select) => match select.projection.pop() {
+            Some(ast::SelectItem::UnnamedExpr(expr)) => Ok(expr),
+            _ => Err(SqlError::internal("a rewritten expression is none")),
+        },
+        _ => Err(SqlError::internal("a rewritten expression is none")),
+    }
+}
+
+/// Stops at the second query.
+struct Nested(usize);
+
+impl Visitor for Nested {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.0 += 1;
+        if self.0 > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

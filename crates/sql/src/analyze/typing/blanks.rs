@@ -1,0 +1,42 @@
+//! Blanks at the end of values of `char(n)`: where such values are compared they do not count. Columns hold
+//! none, so constants beside them lose theirs.
+
+use datafusion_common::{DFSchema, ExprSchema, ScalarValue};
+use datafusion_expr::Expr;
+use types::oid;
+
+use crate::analyze::told::told_oid;
+
+/// Takes the blanks from the end of constants that are compared with such a value.
+pub(crate) fn taken_from(exprs: &mut [Expr], schema: &DFSchema) {
+    if !exprs.iter().any(|e| is_padded(e, schema)) {
+        return;
+    }
+    exprs.iter_mut().filter_map(constant).for_each(|text| {
+        text.truncate(text.trim_end_matches(' ').len());
+    });
+}
+
+fn is_padded(expr: &Expr, schema: &DFSchema) -> bool {
+    let field = match expr {
+        Expr::Column(column) => schema.field_from_column(column).ok(),
+        Expr::OuterReferenceColumn(field, _) => Some(field),
+        Expr::Cast(cast) => Some(&cast.field),
+        _ => None,
+    };
+    field.is_some_and(|field| told_oid(field) == oid::BPCHAR)
+}
+
+/// The text of a literal that has no type of its own or that of such values.
+fn constant(expr: &mut Expr) -> Option<&mut String> {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(text), _) => text.as_mut(),
+        Expr::Cast(cast) if told_oid(&cast.field) == oid::BPCHAR => match cast.expr.as_mut() {
+            Expr::Literal(ScalarValue::Utf8(text) | ScalarValue::Utf8View(text), _) => {
+                text.as_mut()
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}

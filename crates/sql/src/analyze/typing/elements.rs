@@ -1,0 +1,70 @@
+//! Arrays: `x = ANY (array)` with a constant one is a list of values, which an index can search.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::{InList, ScalarFunction};
+use datafusion_expr::{Expr, ExprSchemable};
+
+/// Longer arrays are searched one by one: planning a list costs more than it gains.
+const ELEMENTS_MAX: usize = 1000;
+
+/// Whether some are arrays.
+pub(crate) fn has_arrays(exprs: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    Ok(types.iter().any(|ty| matches!(ty, DataType::List(_))))
+}
+
+/// The list that a call of `any_eq` or `all_ne` is; `None` for other calls and varying arrays.
+pub(crate) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
+    let negated = match given.func.name() {
+        "any_eq" => false,
+        "all_ne" => true,
+        _ => return Ok(None),
+    };
+    let [value, array] = given.args.as_slice() else { return Ok(None) };
+    let Some(elements) = elements(array, &value.get_type(schema)?)? else { return Ok(None) };
+    if elements.is_empty() {
+        return Ok(Some(Expr::Literal(ScalarValue::Boolean(Some(negated)), None)));
+    }
+    let list = elements.into_iter().map(|e| Expr::Literal(e, None)).collect();
+    Ok(Some(Expr::InList(InList::new(Box::new(value.clone()), list, negated))))
+}
+
+fn elements(array: &Expr, value: &DataType) -> Result<Option<Vec<ScalarValue>>> {
+    match array {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
+            let list = DataType::List(Arc::new(Field::new_list_field(value.clone(), true)));
+            parsed(text, &list)
+        }
+        Expr::Cast(cast) => match &*cast.expr {
+            Expr::Literal(ScalarValue::Utf8(Some(text)), _) => parsed(text, cast.field.data_type()),
+            _ => Ok(None),
+        },
+        Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
+            let literal = |e: &Expr| match e {
+                Expr::Literal(value, _) => Some(value.clone()),
+                _ => None,
+            };
+            Ok(call.args.iter().map(literal).collect())
+        }
+        _ => Ok(None),
+    }
+}
+
+fn parsed(text: &str, list: &DataType) -> Result<Option<Vec<ScalarValue>>> {
+    if !matches!(list, DataType::List(_)) {
+        return Ok(None);
+    }
+    let text: ArrayRef = ScalarValue::Utf8View(Some(text.to_owned())).to_array()?;
+    let lists = crate::cast::text::cast_text(&text, list)?;
+    let values = lists.as_list::<i32>().values();
+    if values.len() > ELEMENTS_MAX {
+        return Ok(None);
+    }
+    let value = |i| ScalarValue::try_from_array(values, i);
+    Ok(Some((0..values.len()).map(value).collect::<Result<_>>()?))
+}

@@ -1,0 +1,128 @@
+//! `CREATE VIEW`: the text of a query under a name, bound again wherever it is used.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion_common::{Column as Named, DataFusionError, Result, TableReference};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
+use types::described::{Declared, Origin};
+use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+
+use crate::analyze::names::Names;
+use crate::catalog::Catalog;
+use crate::catalog::view::ViewDef;
+use crate::error::from_library;
+use crate::parse::NONE;
+
+/// The columns of a view, if its query can be bound.
+///
+/// Errors: those of the query; 42P17 for a view that names itself, 42601 for too many column names.
+pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Column>> {
+    let plan = plan(view, &Names::new(catalog)).map_err(from_library)?;
+    let origins = crate::analyze::origin::origins(&plan, catalog);
+    let own = plan.schema().fields().iter().zip(origins).filter(|(field, _)| field.name() != NONE);
+    let column = |(f, origin): (&Arc<arrow_schema::Field>, Origin)| {
+        let ty = match origin.declared {
+            Some(Declared::Own(ty)) => ty,
+            _ => LogicalType::of_arrow(f.data_type()).unwrap_or(LogicalType::Text),
+        };
+        Column { name: f.name().clone(), ty, nullable: true }
+    };
+    Ok(own.map(column).collect())
+}
+
+/// A view where a query names it.
+pub(crate) struct ViewSource {
+    plan: LogicalPlan,
+    schema: SchemaRef,
+}
+
+impl ViewSource {
+    pub(crate) fn new(view: &ViewDef, names: &Names<'_>) -> Result<ViewSource> {
+        let plan = plan(view, names)?;
+        Ok(ViewSource::of(plan))
+    }
+
+    fn of(plan: LogicalPlan) -> ViewSource {
+        let schema = Arc::clone(plan.schema().inner());
+        ViewSource { plan, schema }
+    }
+
+    /// A table without columns, with the one that stands for none.
+    pub(crate) fn without_columns(
+        name: &TableReference,
+        table: Arc<dyn TableSource>,
+    ) -> Result<ViewSource> {
+        let scan = LogicalPlanBuilder::scan(name.clone(), table, None)?;
+        Ok(ViewSource::of(scan.project([lit(true).alias(NONE)])?.build()?))
+    }
+}
+
+impl TableSource for ViewSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
+        Some(Cow::Borrowed(&self.plan))
+    }
+}
+
+/// Most views of which each names the next: planning recurses over them.
+const VIEW_DEPTH_MAX: usize = 32;
+
+fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
+    let external = |error: SqlError| DataFusionError::External(Box::new(error));
+    if names.open_views.contains(&view.name) {
+        let message =
+            format!("infinite recursion detected in rules for relation \"{}\"", view.name);
+        return Err(external(SqlError::new(SqlState("42P17"), message)));
+    }
+    if names.open_views.len() >= VIEW_DEPTH_MAX {
+        let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
+        return Err(external(error));
+    }
+    let parsed = crate::parse::stored_query(&view.query);
+    let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
+    crate::parse::balance(&mut query).map_err(external)?;
+    crate::parse::regroup(&mut query);
+    crate::rewrite::names::set_nested_apart(&mut query);
+    crate::rewrite::names::wrap_unnested(&mut query);
+    let outputs = crate::rewrite::names::name_outputs(&mut query);
+    crate::rewrite::clock::rewrite(&mut query, names.catalog);
+    crate::rewrite::query::rewrite(&mut query, names.catalog).map_err(external)?;
+    crate::rewrite::names::name_inner_outputs(&mut query);
+    crate::rewrite::calls::prepare(&mut query, names.catalog).map_err(external)?;
+    let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
+    let inside = Names::within(names.catalog, open);
+    let plan = crate::logical::bound(query, &inside, 0)?;
+    let mut columns = plan.schema().columns();
+    let stand_in = columns.iter().find(|column| column.name == NONE).cloned();
+    columns.retain(|column| column.name != NONE);
+    if view.columns.len() > columns.len() {
+        let message = "CREATE VIEW specifies more column names than columns";
+        return Err(external(SqlError::new(SqlState::SYNTAX_ERROR, message)));
+    }
+    let outputs = outputs.filter(|names| names.len() == columns.len());
+    let oid = names.catalog.view_oid(&view.name);
+    let name = |(i, column): (usize, &Named)| {
+        let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
+        let own = || column.name.trim_end_matches(crate::rewrite::names::APART).to_owned();
+        name.cloned().unwrap_or_else(own)
+    };
+    let given: Vec<String> = columns.iter().enumerate().map(name).collect();
+    if let Some(i) = (1..given.len()).find(|&i| given[..i].contains(&given[i])) {
+        let message = format!("column \"{}\" specified more than once", given[i]);
+        return Err(external(SqlError::new(SqlState::DUPLICATE_COLUMN, message)));
+    }
+    let exprs = columns.into_iter().zip(given).enumerate().map(|(i, (column, name))| {
+        let marked = oid.map(|oid| crate::analyze::origin::of_view(oid, i + 1));
+        Expr::Column(column).alias_with_metadata(name, marked)
+    });
+    let mut exprs: Vec<Expr> = exprs.collect();
+    if exprs.is_empty() {
+        exprs.extend(stand_in.map(|column| Expr::Column(column).alias(NONE)));
+    }
+    LogicalPlanBuilder::from(plan).project(exprs)?.build()
+}

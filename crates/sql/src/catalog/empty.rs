@@ -1,0 +1,18 @@
+//! A catalog without tables.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, TableDef};
+
+/// A catalog without tables.
+pub(crate) struct NoTables;
+
+impl Catalog for NoTables {
+    fn table(&self, _name: &str) -> Option<Arc<TableDef>> {
+        None
+    }
+
+    fn tables(&self) -> Vec<Arc<TableDef>> {
+        Vec::new()
+    }
+}
