@@ -11,6 +11,7 @@ pub(crate) mod no_columns;
 pub(crate) mod ordered_arguments;
 pub(crate) mod origin;
 pub(crate) mod outer_aggregates;
+pub(crate) mod query;
 pub(crate) mod scalar;
 pub(crate) mod single_row;
 pub(crate) mod syntax;

@@ -20,7 +20,6 @@
 
 pub(crate) mod admitted;
 pub(crate) mod depends;
-pub(crate) mod values;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,35 +30,16 @@ use crate::catalog::Catalog;
 use crate::dml::expressions::{RowExprs, returning};
 use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::error::from_library;
-use crate::logical::Optimized;
+use crate::optimize::query::Optimized;
 use crate::options::PlannerOptions;
 use crate::parse::statement::Statement;
+use crate::parse::statement::bound::Bound;
+use crate::parse::statement::kept::Kept;
 use crate::parse::statement::query::Query;
 use crate::parse::{Parameter, Template};
 use crate::plan::Plan;
 use crate::planner;
 use depends::{Depends, Recorder};
-
-/// A statement with the values that it was bound with.
-#[derive(Debug)]
-pub struct Bound {
-    /// The statement.
-    pub template: Template,
-    /// The values.
-    pub parameters: Vec<Parameter>,
-    /// Its generic plan; the syntax tree has placeholders then.
-    pub generic: Option<Arc<Generic>>,
-}
-
-impl Bound {
-    /// The statement with these values in its syntax tree, to be planned anew.
-    ///
-    /// # Errors
-    /// As [`Template::bind`].
-    pub fn again(&self) -> SqlResult<Statement> {
-        self.template.bind_again(&self.parameters)
-    }
-}
 
 /// What is done with the rows that the query of an `UPDATE` or a `DELETE` finds.
 pub struct RowChange {
@@ -78,6 +58,13 @@ pub struct Generic {
     change: Option<RowChange>,
     depends: Depends,
     parameter_count: usize,
+}
+
+impl Bound {
+    /// Its generic plan.
+    pub fn generic(&self) -> Option<&Generic> {
+        self.generic.as_ref()?.get()
+    }
 }
 
 impl fmt::Debug for Generic {
@@ -101,11 +88,11 @@ impl Generic {
         let Some(statement) = template.generic(parameters)? else { return Ok(None) };
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
-        let texts = values::texts(parameters, parameter_count, catalog)?;
+        let texts = crate::optimize::values::texts(parameters, parameter_count, catalog)?;
         let draft = |query: &Query, catalog: &dyn Catalog| -> SqlResult<_> {
             let (mut ast, clock) = (query.ast.as_ref().clone(), parameter_count + 1);
-            let names = planner::rewrite_with(&mut ast, catalog, Some(clock))?;
-            Ok((crate::logical::generic(ast, catalog, options, texts.clone())?, names))
+            let names = crate::rewrite::steps::rewrite_with(&mut ast, catalog, Some(clock))?;
+            Ok((crate::optimize::query::generic(ast, catalog, options, texts.clone())?, names))
         };
         let (drafted, change) = match &statement {
             Statement::Query(query) if query.row_locks().is_none() => {
@@ -148,7 +135,11 @@ impl Generic {
     pub fn statement(self: &Arc<Self>, template: &Template, values: &[Parameter]) -> Statement {
         let (template, parameters) = (template.clone(), values.to_vec());
         let mut statement = self.statement.clone();
-        statement.set_bound(Bound { template, parameters, generic: Some(self.clone()) });
+        statement.set_bound(Bound {
+            template,
+            parameters,
+            generic: Some(Kept::new(Arc::clone(self))),
+        });
         statement
     }
 
@@ -162,8 +153,8 @@ impl Generic {
         catalog: &dyn Catalog,
         options: &PlannerOptions,
     ) -> SqlResult<Plan> {
-        let texts = values::texts(parameters, self.parameter_count, catalog)?;
-        let logical = values::with_values(&self.query.plan, &texts)?;
+        let texts = crate::optimize::values::texts(parameters, self.parameter_count, catalog)?;
+        let logical = crate::optimize::values::with_values(&self.query.plan, &texts)?;
         let physical = || crate::physical::plan(&logical, vec![], options);
         let plan = crate::error::guarded::guarded(physical)?;
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))

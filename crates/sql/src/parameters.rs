@@ -122,12 +122,12 @@ fn of_named(
 ) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
         let (before, mut ast) = (inference.known(), query.clone());
-        crate::planner::rewrite(&mut ast, catalog)?;
+        crate::rewrite::steps::rewrite(&mut ast, catalog)?;
         asked::say_types(&mut ast);
         let selects = asked::values_as_selects(&ast);
-        let mut bound = crate::logical::inferred(ast, catalog, inference);
+        let mut bound = crate::analyze::query::inferred(ast, catalog, inference);
         if let (Err(_), Some(selects)) = (&bound, selects) {
-            bound = crate::logical::inferred(selects, catalog, inference);
+            bound = crate::analyze::query::inferred(selects, catalog, inference);
         }
         if let Some(refused) = inference.refused() {
             return Err(refused);

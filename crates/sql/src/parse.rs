@@ -4,6 +4,7 @@
 pub(crate) mod alter;
 pub(crate) mod backup;
 pub(crate) mod balance;
+pub(crate) mod bind;
 pub(crate) mod clauses;
 pub(crate) mod column_type;
 pub(crate) mod comment;

@@ -15,22 +15,22 @@ use crate::expr::Expr;
 use crate::options::PlannerOptions;
 use crate::plan::{Node, Operator, Plan};
 
-mod aggregate;
+pub(crate) mod aggregate;
 pub(crate) mod base;
-mod hash_join;
-mod join;
-mod lookup_join;
-mod narrow;
-mod ranges;
-mod recursion;
-mod restrictions;
-mod rows;
-mod scan;
-mod semi_join;
-mod shared;
-mod sort;
-mod unnest;
-mod window;
+pub(crate) mod hash_join;
+pub(crate) mod join;
+pub(crate) mod lookup_join;
+pub(crate) mod narrow;
+pub(crate) mod ranges;
+pub(crate) mod recursion;
+pub(crate) mod restrictions;
+pub(crate) mod rows;
+pub(crate) mod scan;
+pub(crate) mod semi_join;
+pub(crate) mod shared;
+pub(crate) mod sort;
+pub(crate) mod unnest;
+pub(crate) mod window;
 
 /// A physical node with the names of its columns and the estimates of its rows.
 pub(crate) struct Built {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
-use datafusion_sql::sqlparser::ast;
 use types::SqlResult;
 use types::described::{Origin, with_origin};
 
@@ -11,6 +10,7 @@ use crate::catalog::Catalog;
 use crate::options::PlannerOptions;
 use crate::parse::statement::query::Query;
 use crate::plan::Plan;
+use crate::rewrite::steps::rewrite;
 
 /// Plans a query against a catalog.
 ///
@@ -23,7 +23,7 @@ pub fn plan_query(
 ) -> SqlResult<Plan> {
     let mut ast = query.ast.as_ref().clone();
     let names = rewrite(&mut ast, catalog)?;
-    let logical = crate::logical::optimized(ast, catalog, options)?;
+    let logical = crate::optimize::query::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
     Ok(named(crate::error::guarded::guarded(physical)?, names, &logical.origins))
 }
@@ -37,37 +37,6 @@ pub(crate) fn named(mut plan: Plan, names: Option<Vec<String>>, origins: &[Origi
     });
     plan.root.schema = described(&plan.root.schema, names, origins);
     plan
-}
-
-/// Writes a query in the words that the library's binder knows; the names of its outputs, where it says
-/// them.
-pub(crate) fn rewrite(
-    ast: &mut ast::Query,
-    catalog: &dyn Catalog,
-) -> SqlResult<Option<Vec<String>>> {
-    rewrite_with(ast, catalog, None)
-}
-
-/// The same; functions of the clock become parameters from this number on, if there is one.
-pub(crate) fn rewrite_with(
-    ast: &mut ast::Query,
-    catalog: &dyn Catalog,
-    clock: Option<usize>,
-) -> SqlResult<Option<Vec<String>>> {
-    crate::rewrite::names::set_nested_apart(ast);
-    crate::rewrite::names::wrap_unnested(ast);
-    let names = crate::rewrite::names::name_outputs(ast);
-    crate::rewrite::names::set_apart(ast);
-    crate::rewrite::names::set_outputs_apart(ast);
-    crate::rewrite::system::rewrite(ast);
-    match clock {
-        Some(first) => crate::rewrite::clock::as_parameters(ast, first),
-        None => crate::rewrite::clock::rewrite(ast, catalog),
-    }
-    crate::rewrite::query::rewrite(ast, catalog)?;
-    crate::rewrite::names::name_inner_outputs(ast);
-    crate::rewrite::calls::prepare(ast, catalog)?;
-    Ok(names)
 }
 
 /// The schema with the names that clients see, and where its columns come from.

@@ -18,6 +18,7 @@ pub(crate) mod recursion;
 pub(crate) mod relations;
 pub(crate) mod rows;
 pub(crate) mod special;
+pub(crate) mod steps;
 pub(crate) mod system;
 pub(crate) mod values;
 pub(crate) mod whole_rows;

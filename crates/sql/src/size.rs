@@ -7,7 +7,7 @@ use datafusion_sql::sqlparser::ast::{
     Visitor,
 };
 
-use crate::library::sets_mark::SETS_MARK;
+use crate::functions::sets_mark::SETS_MARK;
 use crate::parse::statement::query::Query;
 use crate::parse::{last_name, plain_arguments};
 

@@ -14,7 +14,7 @@ use datafusion_functions_aggregate::count::count;
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
-use crate::library::sets_mark::marked_sets;
+use crate::functions::sets_mark::marked_sets;
 
 /// Replaces all grouping sets in a plan whose expressions have their types.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Names and types: queries bound against the catalog, as the library's logical plans.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
@@ -8,18 +8,22 @@ use datafusion_common::{DataFusionError, Result, TableReference};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion_functions_aggregate::planner::AggregateFunctionPlanner;
+use datafusion_functions_window::planner::WindowFunctionPlanner;
 use types::SqlError;
 
 use crate::analyze::column_types::ColumnTypes;
 use crate::analyze::derived::Derived;
 use crate::analyze::inference::Inference;
+use crate::analyze::syntax::Syntax;
 use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
 use crate::catalog::Catalog;
 use crate::catalog::missing::table_not_found;
 use crate::files::FILES_SCHEMA;
-use crate::library::sets_mark::SETS_MARK;
-use crate::library::{LIBRARY, aggregate_name, sets_mark};
+use crate::functions::library::{LIBRARY, aggregate_name};
+use crate::functions::sets_mark;
+use crate::functions::sets_mark::SETS_MARK;
 
 /// What the library may ask about names.
 pub(crate) struct Names<'a> {
@@ -45,7 +49,7 @@ impl<'a> Names<'a> {
     /// The names of a statement whose parameters have no values yet.
     pub(crate) fn inferring(catalog: &'a dyn Catalog, inference: &Inference) -> Names<'a> {
         let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(inference.clone())];
-        planners.extend(LIBRARY.planners.iter().cloned());
+        planners.extend(PLANNERS.iter().cloned());
         Names { inferring: Some(planners), ..Names::new(catalog) }
     }
 
@@ -55,6 +59,11 @@ impl<'a> Names<'a> {
         allowed.map_err(|error| DataFusionError::External(Box::new(error)))
     }
 }
+
+/// What turns special syntax (`extract`, `substring .. from`) into functions.
+static PLANNERS: LazyLock<Vec<Arc<dyn ExprPlanner>>> = LazyLock::new(|| {
+    vec![Arc::new(Syntax), Arc::new(WindowFunctionPlanner), Arc::new(AggregateFunctionPlanner)]
+});
 
 /// Functions that the library's binder knows by itself.
 const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
@@ -115,7 +124,7 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.inferring.as_deref().unwrap_or(&LIBRARY.planners)
+        self.inferring.as_deref().unwrap_or(&PLANNERS)
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
@@ -133,7 +142,7 @@ impl ContextProvider for Names<'_> {
                 || IN_SYNTAX.contains(&name)
         };
         known.or_else(|| {
-            (!is_other()).then(|| crate::library::unknown_function::unknown_function(name))
+            (!is_other()).then(|| crate::functions::unknown_function::unknown_function(name))
         })
     }
 

@@ -20,7 +20,7 @@ use crate::catalog::empty::NoTables;
 use crate::error::from_library;
 use crate::expr::Expr;
 use crate::expr::aggregate::AggregateExpr;
-use crate::library::LIBRARY;
+use crate::functions::library::LIBRARY;
 
 impl Expr {
     /// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.

@@ -22,7 +22,7 @@ use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
 use crate::analyze::existence::exactly_one;
-use crate::library::LIBRARY;
+use crate::functions::library::LIBRARY;
 use two::{only_value, two_values};
 
 mod two;

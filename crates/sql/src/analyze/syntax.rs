@@ -3,7 +3,6 @@
 use arrow_schema::DataType;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
-use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
@@ -12,19 +11,12 @@ use datafusion_sql::sqlparser::ast::BinaryOperator;
 use types::{SqlError, SqlState};
 
 use crate::analyze::typing::{bound_operator, settled};
-use crate::library::LIBRARY;
+use crate::functions::library::call;
 use crate::render::type_name;
 
 /// Plans syntax for which the library wants help.
 #[derive(Debug)]
 pub(crate) struct Syntax;
-
-fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
-    match LIBRARY.scalar(name) {
-        Some(function) => Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))),
-        None => Err(DataFusionError::Internal(format!("no function {name}"))),
-    }
-}
 
 /// The library's name of an operator that we give types to.
 fn operator(op: &BinaryOperator) -> Option<Operator> {

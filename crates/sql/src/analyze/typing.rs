@@ -20,8 +20,8 @@ use datafusion_optimizer::AnalyzerRule;
 use types::numeric::FREE;
 
 use crate::analyze::inference::Inference;
-use crate::library::LIBRARY;
-use crate::library::number_case::number_case;
+use crate::functions::library::call;
+use crate::functions::number_case::number_case;
 use moments::settle_dates;
 use numbers::{align, align_list, is_mixed, product, unify};
 use operand::typed_operand;
@@ -217,14 +217,6 @@ pub(crate) fn settled(sides: [Expr; 2], schema: &DFSchema) -> Result<[Expr; 2]> 
     Ok(sides)
 }
 
-/// A call of one of our functions.
-fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
-    match LIBRARY.scalar(name) {
-        Some(function) => Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))),
-        None => Err(DataFusionError::Internal(format!("no function {name}"))),
-    }
-}
-
 fn too_large() -> types::SqlError {
     let state = types::SqlState::NUMERIC_VALUE_OUT_OF_RANGE;
     types::SqlError::new(state, "numeric field overflow")
@@ -371,7 +363,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     Ok(number_case(Case::new(subject, pairs, otherwise)))
 }
 
-fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+pub(crate) fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     crate::analyze::typing::refusals::check_function(given.func.name(), &given.args, schema)?;
     if given.func.name() == crate::parse::set_functions::SERIES {
         from_midnights(&mut given.args, schema)?;

@@ -96,7 +96,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     crate::rewrite::calls::prepare(&mut query, names.catalog).map_err(external)?;
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
-    let plan = crate::logical::bound(query, &inside, 0)?;
+    let plan = crate::analyze::query::bound(query, &inside, 0)?;
     let mut columns = plan.schema().columns();
     let stand_in = columns.iter().find(|column| column.name == NONE).cloned();
     columns.retain(|column| column.name != NONE);

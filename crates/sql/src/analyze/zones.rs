@@ -14,7 +14,7 @@ use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, cast};
 use datafusion_optimizer::AnalyzerRule;
 use types::zone::{self, Zone};
 
-use crate::library::LIBRARY;
+use crate::functions::library::LIBRARY;
 
 /// Local time, in microseconds.
 const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);

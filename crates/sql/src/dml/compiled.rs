@@ -31,6 +31,7 @@ use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
 use crate::expr::Expr;
 use crate::parse::statement::Statement;
+use crate::parse::statement::kept::Kept;
 use crate::parse::{Parameter, Template};
 use admitted::Scope;
 use draft::{Draft, inputs};
@@ -38,7 +39,6 @@ use inserted::Inserted;
 use key::Key;
 use values::{Values, placed};
 
-pub(crate) use admitted::speaks_of_now;
 pub use execution::Execution;
 pub use rules::RowRules;
 
@@ -143,7 +143,8 @@ impl Compiled {
 
     /// The statement with values; `text` is where they were taken from, if they were.
     pub fn statement(self: &Arc<Self>, values: &[Parameter], text: Option<&str>) -> Statement {
-        let execution = Some(Execution::new(self, values, text));
+        let execution = Execution::new(self, values, text);
+        let execution = Some(Kept::new(Arc::new(execution)));
         let mut statement = self.statement.clone();
         match &mut statement {
             Statement::Update(update) => update.execution = execution,

@@ -17,7 +17,7 @@ use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::Expr;
-use crate::library::functions::after;
+use crate::functions::scalar::after;
 use crate::parse::set_functions::SERIES;
 
 /// Series of values of one type.

@@ -8,9 +8,6 @@
 use datafusion_common::Result;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan};
-use types::{LogicalType, oid};
-
-use crate::parse::Parameter;
 
 /// Functions whose results have types that follow from those of their arguments: operators (`library/typing`)
 /// and what is often compared.
@@ -55,15 +52,6 @@ const FUNCTIONS: &[&str] = &[
     "upper",
     "uuid_in",
 ];
-
-/// Whether a parameter is one that a generic plan may have: not null, and of a type whose literals are typed
-/// without a look at their text. Those of `char(n)` lose their blanks, and arrays become lists.
-pub(crate) fn is_admitted(parameter: &Parameter) -> bool {
-    let is_known = parameter.ty.is_some_and(|ty| {
-        !matches!(ty, LogicalType::Array(_) | LogicalType::Char(_) | LogicalType::Oid)
-    });
-    is_known && parameter.value.is_some() && parameter.told.is_none_or(|told| told == oid::VARCHAR)
-}
 
 /// Whether all parameters of a plan stand where any value may.
 pub(super) fn is_for_all_values(plan: &LogicalPlan) -> Result<bool> {

@@ -15,11 +15,11 @@ use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility, lit};
 use datafusion_optimizer::AnalyzerRule;
 use types::SqlState;
 
-use crate::library::LIBRARY;
+use crate::functions::library::LIBRARY;
 
 /// Folds what is made of literals only.
 #[derive(Debug)]
-pub(super) struct ExactConstants;
+pub(crate) struct ExactConstants;
 
 impl AnalyzerRule for ExactConstants {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
@@ -40,7 +40,7 @@ impl AnalyzerRule for ExactConstants {
 }
 
 /// The expression with all that is made of literals computed.
-pub(super) fn folded(expr: Expr) -> Result<Transformed<Expr>> {
+pub(crate) fn folded(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(fold)?.transform_data(told_apart)
 }
 

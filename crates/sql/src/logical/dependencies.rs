@@ -10,7 +10,7 @@ use datafusion_common::{Dependency, FunctionalDependence, FunctionalDependencies
 use datafusion_expr::{Aggregate, Expr, LogicalPlan};
 
 /// The plan whose groups know what determines what, where groups are made of groups.
-pub(super) fn corrected(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn corrected(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut groups = 0;
     plan.apply(|node| {
         groups += usize::from(matches!(node, LogicalPlan::Aggregate(_)));

@@ -16,7 +16,7 @@ use datafusion_expr::{
 use datafusion_functions_window::row_number::row_number_udwf;
 
 /// Rewrites each of them in a plan and its subqueries.
-pub(super) fn written_out(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
+pub(crate) fn written_out(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Distinct(Distinct::On(on)) => {
             Ok(Transformed::yes(first_of_each_key(on, names)?))

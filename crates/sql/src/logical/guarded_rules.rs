@@ -57,7 +57,7 @@ impl<R: OptimizerRule> OptimizerRule for Guarded<R> {
 
 /// [`ExtractEquijoinPredicate`] but for joins whose keys take nulls for equal: an equality that it made a
 /// key of theirs would do so too.
-pub(super) fn equijoin_predicates() -> Guarded<ExtractEquijoinPredicate> {
+pub(crate) fn equijoin_predicates() -> Guarded<ExtractEquijoinPredicate> {
     Guarded {
         rule: ExtractEquijoinPredicate::new(),
         guard: |rule, plan, config| match is_equal_by_nulls(&plan) {
@@ -69,7 +69,7 @@ pub(super) fn equijoin_predicates() -> Guarded<ExtractEquijoinPredicate> {
 
 /// [`EliminateCrossJoin`] but for plans with inner joins whose keys take nulls for equal: it gives all
 /// joins of a tree the manner of one.
-pub(super) fn cross_joins() -> Guarded<EliminateCrossJoin> {
+pub(crate) fn cross_joins() -> Guarded<EliminateCrossJoin> {
     Guarded {
         rule: EliminateCrossJoin::new(),
         guard: |rule, plan, config| {
@@ -88,7 +88,7 @@ pub(super) fn cross_joins() -> Guarded<EliminateCrossJoin> {
 
 /// [`OptimizeProjections`] over plans that say rightly which columns determine others: it drops those from
 /// the columns of groups.
-pub(super) fn projections() -> Guarded<OptimizeProjections> {
+pub(crate) fn projections() -> Guarded<OptimizeProjections> {
     Guarded {
         rule: OptimizeProjections::new(),
         guard: |rule, plan, config| rule.rewrite(dependencies::corrected(plan)?, config),
@@ -96,7 +96,7 @@ pub(super) fn projections() -> Guarded<OptimizeProjections> {
 }
 
 /// [`ReplaceDistinctWithAggregate`] over such plans: it drops a `DISTINCT` of columns that are a key.
-pub(super) fn distincts() -> Guarded<ReplaceDistinctWithAggregate> {
+pub(crate) fn distincts() -> Guarded<ReplaceDistinctWithAggregate> {
     Guarded {
         rule: ReplaceDistinctWithAggregate::new(),
         guard: |rule, plan, config| match plan {
@@ -109,12 +109,12 @@ pub(super) fn distincts() -> Guarded<ReplaceDistinctWithAggregate> {
 /// [`SimplifyExpressions`] but where an infinite date or moment stands beside a cast to one: the library
 /// would compute it by its own casts, which know no infinity. What only this rule knows to run is put into
 /// words there. Of all others what is constant is computed by us (`simplified.rs`).
-pub(super) fn simplified() -> Guarded<SimplifyExpressions> {
+pub(crate) fn simplified() -> Guarded<SimplifyExpressions> {
     Guarded {
         rule: SimplifyExpressions::new(),
         guard: |rule, plan, config| match casts_infinity(&plan)? {
             true => as_cases(plan),
-            false => super::simplified::simplified(plan, constants::folded, |plan| {
+            false => crate::logical::simplified::simplified(plan, constants::folded, |plan| {
                 rule.rewrite(plan, config)
             }),
         },
@@ -158,7 +158,7 @@ fn is_moment(ty: &DataType) -> bool {
 }
 
 /// [`SingleDistinctToGroupBy`], whose sums of sums have the types of the sums that they stand for.
-pub(super) fn single_distinct() -> Guarded<SingleDistinctToGroupBy> {
+pub(crate) fn single_distinct() -> Guarded<SingleDistinctToGroupBy> {
     Guarded {
         rule: SingleDistinctToGroupBy::new(),
         guard: |rule, plan, config| {
@@ -174,7 +174,7 @@ pub(super) fn single_distinct() -> Guarded<SingleDistinctToGroupBy> {
 
 /// [`EliminateGroupByConstant`] but for what is computed from keys of which equal ones look different:
 /// zeros with a sign, intervals of one length.
-pub(super) fn groups() -> Guarded<EliminateGroupByConstant> {
+pub(crate) fn groups() -> Guarded<EliminateGroupByConstant> {
     Guarded {
         rule: EliminateGroupByConstant::new(),
         guard: |rule, plan, config| match &plan {
@@ -200,7 +200,7 @@ fn computes_from_lookalikes(aggregate: &Aggregate) -> bool {
 /// [`PushDownFilter`] but for what it would push where it counts for more rows or for none: a condition
 /// above an aggregation without groups, whose row is there whatever the input has, and a volatile
 /// condition, which is asked once for each row that it stands above.
-pub(super) fn filters() -> Guarded<PushDownFilter> {
+pub(crate) fn filters() -> Guarded<PushDownFilter> {
     Guarded {
         rule: PushDownFilter::new(),
         guard: |rule, plan, config| match volatile_apart(plan)? {

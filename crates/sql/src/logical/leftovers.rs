@@ -7,7 +7,7 @@ use datafusion_expr::{Expr, LogicalPlan};
 use types::{SqlError, SqlResult};
 
 /// 0A000 when a subquery or an outer reference is left, or a parameter where there are none.
-pub(super) fn check(plan: &LogicalPlan, has_parameters: bool) -> SqlResult<()> {
+pub(crate) fn check(plan: &LogicalPlan, has_parameters: bool) -> SqlResult<()> {
     let mut found = ControlFlow::Continue(());
     let walked = plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {

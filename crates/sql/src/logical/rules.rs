@@ -23,13 +23,13 @@ use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion_optimizer::push_down_limit::PushDownLimit;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 
-use super::Rule;
 use super::duplicates::Duplicates;
 use super::guarded_rules;
 use super::laterals::ClosedLaterals;
+use crate::logical::run::Rule;
 
 /// The rules before the order of joins is chosen.
-pub(super) fn first() -> Vec<Rule> {
+pub(crate) fn first() -> Vec<Rule> {
     vec![
         // Unions of unions become one, and a `UNION` of distinct rows is made distinct once: both keep
         // the bag of rows. Types were made equal when the query was bound.
@@ -72,7 +72,7 @@ pub(super) fn first() -> Vec<Rule> {
 }
 
 /// The rules after that.
-pub(super) fn last() -> Vec<Rule> {
+pub(crate) fn last() -> Vec<Rule> {
     vec![
         Arc::new(guarded_rules::filters()),
         Arc::new(Duplicates),

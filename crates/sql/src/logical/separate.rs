@@ -13,7 +13,7 @@ use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Subquery};
 
 /// Renames them in all correlated subqueries of a plan.
-pub(super) fn separate(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
+pub(crate) fn separate(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Subquery(subquery) => separated(subquery, names),
         other => Ok(Transformed::no(other)),

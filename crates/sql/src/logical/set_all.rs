@@ -14,7 +14,7 @@ use datafusion_expr::{
 use datafusion_functions_window::row_number::row_number_udwf;
 
 /// Rewrites all of them in a plan that has just been bound.
-pub(super) fn number_copies(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<LogicalPlan> {
+pub(crate) fn number_copies(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Join(join) if keeps_copies(&join) => {
             numbered(join, aliases).map(Transformed::yes)

@@ -15,7 +15,7 @@ use datafusion_expr::{
 
 /// The plan with what is constant folded by `fold`, by our rules, and the rest simplified by `simplify`, to which
 /// operands that it might make constant look like values that nobody knows.
-pub(super) fn simplified(
+pub(crate) fn simplified(
     plan: LogicalPlan,
     fold: impl Fn(Expr) -> Result<Transformed<Expr>>,
     simplify: impl FnOnce(LogicalPlan) -> Result<Transformed<LogicalPlan>>,

@@ -11,7 +11,7 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 use crate::expr::aggregate::follows_input;
 
 /// The plan of a query without the sorts whose order nobody sees.
-pub(super) fn without_unseen(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn without_unseen(plan: LogicalPlan) -> Result<LogicalPlan> {
     visited(plan, true)
 }
 
@@ -70,7 +70,7 @@ fn is_without_order(expr: &Expr) -> bool {
 
 /// The plan with the columns that subqueries in `ORDER BY` name among what is sorted, where the query does
 /// not give them out.
-pub(super) fn with_named(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn with_named(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Sort(sort) => named(sort),
         other => Ok(Transformed::no(other)),

@@ -32,7 +32,7 @@ mod subqueries;
 mod ties;
 
 /// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
-pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
+pub(crate) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
     Unnest { names }.plan(distinct_on::written_out(plan, names)?)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<Logica
 /// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, `IN` is
 /// never unknown, a subquery sees the query around it only, and an aggregate without groups that `HAVING`
 /// drops, or whose rows are none, is lost or comes back as a row of nulls.
-pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
+pub(crate) fn is_needed(plan: &LogicalPlan) -> bool {
     let correlated = |s: &Subquery| !s.outer_ref_columns.is_empty();
     let needed = |e: &Expr| match e {
         Expr::SetComparison(_) => true,

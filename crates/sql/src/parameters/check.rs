@@ -44,8 +44,8 @@ pub fn check(statement: &Statement, catalog: &dyn Catalog) -> SqlResult<()> {
 
 fn of_query(query: &Query, catalog: &dyn Catalog) -> SqlResult<()> {
     let mut ast = query.ast.as_ref().clone();
-    crate::planner::rewrite(&mut ast, catalog)?;
-    crate::logical::check(ast, catalog)
+    crate::rewrite::steps::rewrite(&mut ast, catalog)?;
+    crate::analyze::query::check(ast, catalog)
 }
 
 fn of_insert(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<()> {

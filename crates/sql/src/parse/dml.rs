@@ -10,9 +10,9 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::dml::compiled::Execution;
-use crate::generic::Bound;
 use crate::parse::object_name::{identifier, name};
+use crate::parse::statement::bound::Bound;
+use crate::parse::statement::kept::Kept;
 use crate::parse::statement::overriding::Overriding;
 use crate::parse::statement::query::{Query, query};
 
@@ -30,7 +30,7 @@ pub struct Insert {
     pub(crate) conflict: Option<OnConflict>,
     pub(crate) returning: Vec<SelectItem>,
     /// How it is run if it is compiled: its own values are still parameters then.
-    pub execution: Option<Execution>,
+    pub(crate) execution: Option<Kept>,
 }
 
 impl Insert {
@@ -88,7 +88,7 @@ pub struct Update {
     pub(crate) selection: Option<ast::Expr>,
     pub(crate) returning: Vec<SelectItem>,
     /// How it is run if it is compiled: its own values are still parameters then.
-    pub execution: Option<Execution>,
+    pub(crate) execution: Option<Kept>,
     /// The statement that it is, where that may run again with other values.
     pub bound: Option<Arc<Bound>>,
 }
@@ -104,7 +104,7 @@ pub struct Delete {
     pub(crate) selection: Option<ast::Expr>,
     pub(crate) returning: Vec<SelectItem>,
     /// How it is run if it is compiled: its own values are still parameters then.
-    pub execution: Option<Execution>,
+    pub(crate) execution: Option<Kept>,
     /// The statement that it is, where that may run again with other values.
     pub bound: Option<Arc<Bound>>,
 }

@@ -1,9 +1,11 @@
 //! What a statement says. How it is read stands in the modules of `parse`.
 
+pub(crate) mod bound;
 pub(crate) mod copy;
 pub(crate) mod create;
 pub(crate) mod cursor;
 pub(crate) mod explain;
+pub(crate) mod kept;
 pub(crate) mod overriding;
 pub(crate) mod prepare;
 pub(crate) mod query;
@@ -13,7 +15,6 @@ pub(crate) mod transaction;
 
 use std::sync::Arc;
 
-use crate::generic::Bound;
 use crate::parse::alter::AlterTable;
 use crate::parse::comment::Comment;
 use crate::parse::create_view::CreateView;
@@ -25,6 +26,7 @@ use crate::parse::role::RoleStatement;
 use crate::parse::statement::create::{CreateIndex, CreateTable, Drop};
 use crate::parse::statement::query::Query;
 use crate::parse::vacuum::Vacuum;
+use bound::Bound;
 use copy::{Copy, CopyTo};
 use cursor::CursorStatement;
 use explain::{Explain, Explaining};

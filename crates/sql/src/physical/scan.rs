@@ -19,7 +19,7 @@ use crate::cost::{ColumnScan, ColumnSet, Fetched};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
-use crate::logical::shared::SharedQuery;
+use crate::physical::shared::SharedQuery;
 use crate::plan::{Access, First, IndexRef, KeyRange, Operator, Scan};
 
 /// A way to the rows with its price.

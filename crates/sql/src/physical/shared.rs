@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use datafusion_expr::{LogicalPlan, TableScan};
+use arrow_schema::SchemaRef;
+use datafusion_expr::{LogicalPlan, TableScan, TableSource};
 use types::SqlResult;
 
 use super::rows::cast_to;
 use super::{Built, Physical, built, nullable};
 use crate::estimate::Profile;
-use crate::logical::shared::SharedQuery;
 use crate::options::PlannerOptions;
 use crate::plan::{CteScan, Node, Operator};
 
@@ -33,7 +33,7 @@ pub(crate) fn shared_query(
 
 /// Puts each query at the first of its scans in pre-order, and drops those that have none left. What they
 /// cost is part of what the nodes above cost, and is returned.
-pub(super) fn attach(node: &mut Node, queries: &mut [Option<Node>]) -> f64 {
+pub(crate) fn attach(node: &mut Node, queries: &mut [Option<Node>]) -> f64 {
     let mut cost = 0.0;
     if let Operator::CteScan(scan) = &mut node.operator {
         scan.query = queries[scan.number].take().map(Box::new);
@@ -62,5 +62,25 @@ impl Physical<'_> {
             columns,
         });
         Ok(built(operator, Arc::clone(&scan.projected_schema), profile, cost))
+    }
+}
+
+/// A query that is computed once, as the queries that name it see it.
+pub(crate) struct SharedQuery {
+    /// Its number among those of the statement.
+    pub number: usize,
+    /// Its name in the statement.
+    pub name: String,
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// What is believed about its rows.
+    pub profile: Profile,
+    /// Its rows come in an order to be kept.
+    pub is_ordered: bool,
+}
+
+impl TableSource for SharedQuery {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }

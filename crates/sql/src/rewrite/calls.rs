@@ -14,7 +14,7 @@ use datafusion_sql::sqlparser::ast::{
 use types::{SqlError, SqlResult};
 
 use crate::catalog::Catalog;
-use crate::library::LIBRARY;
+use crate::functions::library::LIBRARY;
 use crate::parse::last_name;
 
 /// Steps that finding a type may take for each part of the expression: what is not nested takes a few.

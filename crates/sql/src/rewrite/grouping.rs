@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::library::sets_mark::SETS_MARK;
+use crate::functions::sets_mark::SETS_MARK;
 use crate::parse::expressions::{call, plain_arguments};
 use crate::parse::object_name::{identifier, last_name};
 

@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
-use crate::library::is_aggregate;
+use crate::functions::library::is_aggregate;
 use crate::parse::expressions::binary;
 use crate::parse::object_name::last_name;
 

@@ -10,7 +10,8 @@ use types::{SqlError, SqlState};
 
 use crate::analyze::column_types;
 use crate::analyze::column_types::ANY_NUMERIC;
-use crate::analyze::typing::{call, numeric_of, read, unknown};
+use crate::analyze::typing::{numeric_of, read, unknown};
+use crate::functions::library::call;
 use crate::render::type_name;
 
 /// Types that are cast alike.

@@ -6,7 +6,7 @@ use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr::Sort;
 use datafusion_expr::{Expr, ExprSchemable, WindowFrame, WindowFrameBound};
 
-use crate::analyze::typing::call;
+use crate::functions::library::call;
 
 /// Whether some are intervals, and the others null.
 pub(crate) fn are_all(exprs: &[Expr], schema: &DFSchema) -> Result<bool> {

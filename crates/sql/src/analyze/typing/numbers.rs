@@ -5,7 +5,7 @@ use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast};
 use types::numeric::{FREE, QUOTIENT};
 
-use crate::analyze::typing::call;
+use crate::functions::library::call;
 
 /// Digits of the widest vectors of numbers.
 const DIGITS_MAX: i16 = 76;

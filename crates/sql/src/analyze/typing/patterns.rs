@@ -3,8 +3,8 @@
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{Expr, Operator, binary_expr, lit, not};
 
-use crate::analyze::typing::call;
-use crate::library::functions::regexps::operator_pattern;
+use crate::functions::library::call;
+use crate::functions::scalar::regexps::operator_pattern;
 
 /// An operator whose right side is in words of the engine behind it, which are not all those of PostgreSQL.
 /// The result is its own translation: expressions are typed more than once. Patterns that may differ from row

@@ -14,6 +14,7 @@ use types::LogicalType;
 use super::values::{Values, is_now};
 use crate::catalog::TableDef;
 use crate::parse::OnConflict;
+use crate::parse::bind::speaks_of_now;
 use crate::parse::object_name::identifier;
 use crate::point::placeholder;
 
@@ -223,12 +224,6 @@ pub(super) fn number(expr: &ast::Expr) -> Option<String> {
         }
         other => plain(other),
     }
-}
-
-/// Whether a text may be read as a time that depends on the moment.
-pub(crate) fn speaks_of_now(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.contains(word))
 }
 
 fn is_plain(op: &BinaryOperator) -> bool {

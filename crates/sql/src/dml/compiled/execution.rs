@@ -16,7 +16,9 @@ use crate::dml::assign::{or_null, refuse_nulls};
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
 use crate::error::from_arrow;
+use crate::parse::dml::{Delete, Insert, Update};
 use crate::parse::statement::Statement;
+use crate::parse::statement::kept::Kept;
 use crate::parse::{Parameter, Template};
 use crate::plan::IndexRef;
 
@@ -27,6 +29,27 @@ pub struct Execution {
     values: Arc<[Parameter]>,
     /// As it came, where the values were taken out of a text.
     text: Option<Arc<str>>,
+}
+
+impl Insert {
+    /// How it is run if it is compiled: its own values are still parameters then.
+    pub fn execution(&self) -> Option<&Execution> {
+        self.execution.as_ref().and_then(Kept::get)
+    }
+}
+
+impl Update {
+    /// How it is run if it is compiled: its own values are still parameters then.
+    pub fn execution(&self) -> Option<&Execution> {
+        self.execution.as_ref().and_then(Kept::get)
+    }
+}
+
+impl Delete {
+    /// How it is run if it is compiled: its own values are still parameters then.
+    pub fn execution(&self) -> Option<&Execution> {
+        self.execution.as_ref().and_then(Kept::get)
+    }
 }
 
 impl Execution {

@@ -8,18 +8,19 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, Schema, SqlError, SqlResult};
 
-use super::admitted::{Scope, number, speaks_of_now};
 use super::values::{Values, is_now, placed};
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::dml::assign;
 use crate::dml::assign::{literal_as, or_null, refuse_nulls};
+use crate::dml::compiled::admitted::{Scope, number};
 use crate::dml::defaults::Defaults;
 use crate::dml::expressions::compiled;
 use crate::dml::target::{is_default, parsed};
 use crate::error::from_arrow;
 use crate::expr::Expr;
 use crate::insert::{cell, incoming_schema, takes_values, targets_of};
+use crate::parse::bind::speaks_of_now;
 use crate::parse::{Insert, InsertSource, Parameter};
 use crate::point::placeholder;
 

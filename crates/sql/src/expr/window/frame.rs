@@ -16,6 +16,7 @@ use types::{SqlError, SqlResult};
 use super::{Sorted, negative_offset, row_count};
 use crate::error::{from_arrow, from_library};
 use crate::expr::Expr;
+use crate::functions::library::call;
 
 /// A frame.
 #[derive(Clone)]
@@ -246,10 +247,13 @@ fn bound(
         true => value.cast_to(&ty).map_err(from_library)?,
         false => value.clone(),
     };
-    let mut shifted = binary_expr(key.expr.clone(), op, lit(value));
-    if matches!(ty, DataType::Timestamp(..)) {
+    let shifted = match (&ty, value.data_type()) {
         // By our arithmetic, which knows infinity.
-        shifted = crate::analyze::typing::typed(shifted, schema).map_err(from_library)?;
-    }
+        (DataType::Timestamp(..), DataType::Interval(_)) => {
+            let name = if minus { "time_minus_span" } else { "time_plus_span" };
+            call(name, vec![key.expr.clone(), lit(value)]).map_err(from_library)?
+        }
+        _ => binary_expr(key.expr.clone(), op, lit(value)),
+    };
     Ok(Bound::Value(Expr::compile(&shifted, schema)?))
 }

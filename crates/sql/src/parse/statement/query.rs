@@ -5,8 +5,8 @@ use std::sync::Arc;
 use datafusion_sql::sqlparser::ast;
 use types::SqlResult;
 
-use crate::generic::Bound;
 use crate::parse::refuse::unsupported;
+use crate::parse::statement::bound::Bound;
 
 /// A parsed query.
 #[derive(Clone, Debug)]

@@ -1,0 +1,120 @@
+//! Queries as bound plans: the one way from a syntax tree to names and types.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field};
+use datafusion_common::DataFusionError;
+use datafusion_expr::LogicalPlan;
+use datafusion_optimizer::AnalyzerRule;
+use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion_sql::planner::{PlannerContext, SqlToRel};
+use datafusion_sql::sqlparser::ast;
+use types::SqlResult;
+use types::described::Origin;
+
+use crate::analyze::exact_sum::ExactSum;
+use crate::analyze::inference::Inference;
+use crate::analyze::names::Names;
+use crate::analyze::single_row::SingleRow;
+use crate::analyze::typing::Typing;
+use crate::catalog::Catalog;
+use crate::error::from_library;
+use crate::error::guarded::guarded;
+use crate::functions::library::LIBRARY;
+use crate::rewrite::names::{has_inner_query, hidden_relation, with_relation_renamed};
+
+pub(crate) fn bind(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    parameter_count: usize,
+) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
+    let names = Names::new(catalog);
+    let plan = with_parameters(query, &names, parameter_count)?;
+    crate::analyze::no_columns::check(&plan)?;
+    let mut origins = crate::analyze::origin::origins(&plan, catalog);
+    let plan =
+        crate::analyze::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
+    crate::analyze::no_columns::without_stand_ins(plan, origins).map_err(from_library)
+}
+
+pub(crate) fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
+    with_parameters(query, names, 0)
+}
+
+/// The same with so many parameters: texts, as literals in quotes are.
+pub(crate) fn with_parameters(
+    query: ast::Query,
+    names: &Names<'_>,
+    parameter_count: usize,
+) -> SqlResult<LogicalPlan> {
+    bound(query, names, parameter_count).map_err(from_library)
+}
+
+/// The query as the library binds it; outer relations that inner columns hide are named anew.
+pub(crate) fn bound(
+    query: ast::Query,
+    names: &Names<'_>,
+    parameter_count: usize,
+) -> Result<LogicalPlan, DataFusionError> {
+    let bind = |query: ast::Query| {
+        let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
+        let statement = ast::Statement::Query(Box::new(query));
+        let text = Some(Arc::new(Field::new("", DataType::Utf8, false)));
+        let types = vec![text; parameter_count];
+        let mut context = PlannerContext::new().with_prepare_param_data_types(types);
+        planner.sql_statement_to_plan_with_context(statement, &mut context)
+    };
+    let kept = has_inner_query(&query).then(|| query.clone());
+    let (error, mut query) = match (bind(query), kept) {
+        (Err(error), Some(kept)) => (error, kept),
+        (outcome, _) => return outcome,
+    };
+    let mut said = error.to_string();
+    while let Some(relation) = hidden_relation(&said) {
+        let renamed = with_relation_renamed(&query, &relation);
+        if renamed == query {
+            break;
+        }
+        query = renamed;
+        match bind(query.clone()) {
+            Ok(plan) => return Ok(plan),
+            Err(other) => said = other.to_string(),
+        }
+    }
+    Err(error)
+}
+
+/// The plan with the types of everything in it.
+pub(crate) fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
+        Arc::new(crate::analyze::system::EmptySystemRelations),
+        Arc::new(crate::analyze::system::subqueries::SystemSubqueries),
+        Arc::new(crate::analyze::ordered_arguments::OrderedArguments),
+        Arc::new(SingleRow),
+        Arc::new(Typing),
+        Arc::new(ExactSum),
+        Arc::new(crate::analyze::grouping_sets::GroupingSets),
+        Arc::new(TypeCoercion::new()),
+        Arc::new(crate::analyze::zones::ZoneCasts),
+    ];
+    // The library's own loop would refuse subqueries that only we can unnest.
+    let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
+    analyzed.map_err(from_library)
+}
+
+/// Binds a query and looks at its types, but computes nothing.
+pub(crate) fn check(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<()> {
+    guarded(|| analyzed(named(query, &Names::new(catalog))?).map(drop))
+}
+
+/// Binds a query whose parameters have no values, and finds their types.
+pub(crate) fn inferred(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    inference: &Inference,
+) -> SqlResult<LogicalPlan> {
+    guarded(|| {
+        let plan = named(query, &Names::inferring(catalog, inference))?;
+        crate::analyze::typing::inferred(plan, inference).map_err(from_library)
+    })
+}

@@ -1,0 +1,14 @@
+//! PostgreSQL's functions and aggregates, over those of the library.
+
+pub(crate) mod average;
+pub(crate) mod coalesce;
+pub(crate) mod concat;
+pub(crate) mod library;
+pub(crate) mod mode;
+pub(crate) mod moments;
+pub(crate) mod number_case;
+pub(crate) mod ranks;
+pub(crate) mod scalar;
+pub(crate) mod sets_mark;
+pub(crate) mod total;
+pub(crate) mod unknown_function;

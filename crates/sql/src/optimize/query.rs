@@ -1,0 +1,122 @@
+//! A parsed query as an optimised logical plan: the rules, and our join order between them.
+
+use std::sync::Arc;
+
+use datafusion_common::alias::AliasGenerator;
+use datafusion_expr::LogicalPlan;
+use datafusion_optimizer::AnalyzerRule;
+use datafusion_sql::sqlparser::ast;
+use types::SqlResult;
+use types::described::Origin;
+
+use crate::analyze::existence::Existence;
+use crate::analyze::query::{analyzed, bind};
+use crate::catalog::Catalog;
+use crate::error::from_library;
+use crate::error::guarded::guarded;
+use crate::functions::library::LIBRARY;
+use crate::logical::run::{Config, run};
+use crate::logical::{constants, leftovers, rules, separate, set_all, sorted, unnest};
+use crate::optimize::{join_order, shared};
+use crate::options::PlannerOptions;
+use crate::plan::Node;
+
+/// A query as a plan, and where each of its columns comes from.
+pub(crate) struct Optimized {
+    pub plan: LogicalPlan,
+    pub origins: Vec<Origin>,
+    /// The queries that are computed once, by their numbers; one names only those before it.
+    pub shared: Vec<Node>,
+}
+
+/// Binds, checks and optimises a query.
+pub(crate) fn optimized(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    options: &PlannerOptions,
+) -> SqlResult<Optimized> {
+    planned(query, catalog, options, None)
+}
+
+/// The same of a query with parameters, which stay in the plan. These are values of theirs, for which the
+/// order of joins is chosen.
+pub(crate) fn generic(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    options: &PlannerOptions,
+    values: Vec<String>,
+) -> SqlResult<Optimized> {
+    planned(query, catalog, options, Some(values))
+}
+
+pub(crate) fn planned(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    options: &PlannerOptions,
+    values: Option<Vec<String>>,
+) -> SqlResult<Optimized> {
+    guarded(|| {
+        let parameter_count = values.as_ref().map_or(0, Vec::len);
+        let config = Config { aliases: Arc::new(AliasGenerator::new()), values };
+        let named = shared::Named::of(&query);
+        let (bound, origins) = bind(query, catalog, parameter_count)?;
+        crate::analyze::outer_aggregates::refuse(&bound)?;
+        let mut finish = |query, number, name: &str| {
+            let query = finished(query, &config, options)?;
+            shared::planned(&query, number, name, options)
+        };
+        let (bound, shared) = shared::take_out(bound, &named, &mut finish).map_err(from_library)?;
+        Ok(Optimized { plan: finished(bound, &config, options)?, origins, shared })
+    })
+}
+
+/// A bound plan, checked and optimised.
+pub(crate) fn finished(
+    bound: LogicalPlan,
+    config: &Config,
+    options: &PlannerOptions,
+) -> SqlResult<LogicalPlan> {
+    let bound = sorted::without_unseen(bound).and_then(sorted::with_named).map_err(from_library)?;
+    let bound = folded(bound)?;
+    let bound = crate::analyze::system::without_empty(bound, config)?;
+    let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
+    let first = decorrelated(bound, config)?;
+    let ordered = match &config.values {
+        Some(values) => {
+            let numbered = crate::optimize::values::with_numbered(first, values)?;
+            crate::optimize::values::without_numbered(join_order::reorder(numbered, options)?)?
+        }
+        None => join_order::reorder(first, options)?,
+    };
+    let last = run(rules::last(), ordered, config)?;
+    leftovers::check(&last, config.values.is_some())?;
+    Ok(last)
+}
+
+/// The plan without subqueries: by the library's rules where they can, else by ours.
+pub(crate) fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
+    let first = match unnest::is_needed(&bound) {
+        true => None,
+        false => separate::separate(bound.clone(), &config.aliases)
+            .map_err(from_library)
+            .and_then(|separated| run(rules::first(), separated, config))
+            .ok(),
+    };
+    if let Some(first) = first
+        && leftovers::check(&first, config.values.is_some()).is_ok()
+    {
+        return Ok(first);
+    }
+    let unnested = unnest::unnest(bound, &config.aliases).map_err(from_library)?;
+    let first = run(rules::first(), unnested, config)?;
+    leftovers::check(&first, config.values.is_some())?;
+    Ok(first)
+}
+
+/// The plan with its types, and what is made of constants computed.
+pub(crate) fn folded(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let folded = constants::ExactConstants.analyze(analyzed(plan)?, &LIBRARY.options);
+    // Behind all that may find a mistake in what is left out.
+    let asked = folded.and_then(|plan| Existence.analyze(plan, &LIBRARY.options));
+    asked.map_err(from_library)
+}

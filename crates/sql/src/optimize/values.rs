@@ -1,0 +1,184 @@
+//! Values in the places of parameters.
+//!
+//! A parameter is a placeholder to the library, which takes literals for what they are. While the order of
+//! joins is chosen it is a literal with its number, so that this is done for some value.
+
+use std::collections::BTreeMap;
+
+use arrow_schema::{DataType, Field};
+use datafusion_common::metadata::FieldMetadata;
+use datafusion_common::tree_node::{
+    Transformed, TransformedResult, TreeNode, TreeNodeRecursion, TreeNodeVisitor,
+};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::expr::{Cast, Placeholder};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use types::{SqlError, SqlResult};
+
+use crate::catalog::Catalog;
+use crate::error::from_library;
+use crate::logical::constants::fold;
+use crate::logical::run::simplified;
+use crate::parse::Parameter;
+
+/// Where a literal has the number of its parameter.
+pub(crate) const NUMBER: &str = "dovetail.parameter";
+
+/// What stands in the places of so many parameters, and behind them in those of the clock.
+pub(crate) fn texts(
+    parameters: &[Parameter],
+    count: usize,
+    catalog: &dyn Catalog,
+) -> SqlResult<Vec<String>> {
+    let null = || SqlError::internal("a generic plan has no null");
+    let given =
+        parameters.iter().take(count).map(|parameter| parameter.value.clone().ok_or_else(null));
+    let mut texts = given.collect::<SqlResult<Vec<String>>>()?;
+    texts.extend(catalog.now_us().and_then(crate::rewrite::clock::texts).into_iter().flatten());
+    Ok(texts)
+}
+
+/// The plan for these values, with what is made of them alone computed.
+pub(crate) fn with_values(plan: &LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
+    let valued = |expr: Expr| {
+        let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
+        let number = crate::parse::expressions::index(&placeholder.id);
+        match (number.and_then(|number| texts.get(number)), &placeholder.field) {
+            (Some(text), Some(field)) => literal(text, field).map(Transformed::yes),
+            _ => Ok(Transformed::no(expr)),
+        }
+    };
+    let bound = replaced(plan.clone(), &is_parameter, &valued).map_err(from_library)?;
+    match compares_casts(&bound).map_err(from_library)? {
+        true => simplified(bound),
+        false => Ok(bound),
+    }
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    matches!(expr, Expr::Placeholder(_))
+}
+
+/// The number of the parameter that a literal stands for.
+pub(crate) fn number(expr: &Expr) -> Option<usize> {
+    let Expr::Literal(_, Some(noted)) = expr else { return None };
+    noted.inner().get(NUMBER)?.parse().ok()
+}
+
+/// A text as a literal of the field's type.
+pub(crate) fn literal(text: &str, field: &arrow_schema::FieldRef) -> Result<Expr> {
+    let value = Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None);
+    if *field.data_type() == DataType::Utf8 {
+        return Ok(value);
+    }
+    let field = field.clone();
+    fold(Expr::Cast(Cast { expr: Box::new(value), field })).map(|folded| folded.data)
+}
+
+/// The plan with other expressions in the place of those that have a parameter.
+pub(crate) fn replaced(
+    plan: LogicalPlan,
+    is_parameter: &impl Fn(&Expr) -> bool,
+    replace: &impl Fn(Expr) -> Result<Transformed<Expr>>,
+) -> Result<LogicalPlan> {
+    plan.transform_up(|node| {
+        let preserver = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            if !has(&expr, is_parameter)? {
+                return Ok(Transformed::no(expr));
+            }
+            let name = preserver.save(&expr);
+            let bound = expr.transform_up(replace)?;
+            Ok(bound.update_data(|expr| name.restore(expr)))
+        })
+    })
+    .data()
+}
+
+/// Whether a column is compared with a literal as another type: what the library makes of that may be a key.
+fn compares_casts(plan: &LogicalPlan) -> Result<bool> {
+    let is_cast = |expr: &Expr| match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            matches!(
+                (left.as_ref(), right.as_ref()),
+                (Expr::Cast(_), Expr::Literal(..)) | (Expr::Literal(..), Expr::Cast(_))
+            )
+        }
+        _ => false,
+    };
+    let mut found = false;
+    plan.apply(|node| {
+        node.apply_expressions(|expr| {
+            found |= has(expr, &is_cast)?;
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator as O;
+    matches!(op, O::Eq | O::NotEq | O::Lt | O::LtEq | O::Gt | O::GtEq)
+}
+
+/// Looks for an expression.
+struct Search<'a, F> {
+    is_it: &'a F,
+    is_found: bool,
+}
+
+impl<'n, F: Fn(&Expr) -> bool> TreeNodeVisitor<'n> for Search<'_, F> {
+    type Node = Expr;
+
+    fn f_down(&mut self, expr: &'n Expr) -> Result<TreeNodeRecursion> {
+        self.is_found |= (self.is_it)(expr);
+        Ok(if self.is_found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    }
+}
+
+fn has(expr: &Expr, is_it: &impl Fn(&Expr) -> bool) -> Result<bool> {
+    let mut search = Search { is_it, is_found: false };
+    expr.visit(&mut search)?;
+    Ok(search.is_found)
+}
+
+/// The plan with literals in the places of placeholders, which have the numbers of these. Truths stay: who
+/// orders joins drops conditions that are true.
+pub(crate) fn with_numbered(plan: LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
+    let numbered = |expr: Expr| {
+        let Expr::Placeholder(placeholder) = &expr else { return Ok(Transformed::no(expr)) };
+        let number = crate::parse::expressions::index(&placeholder.id);
+        let known = number.and_then(|number| Some((number, texts.get(number)?)));
+        let (Some((number, text)), Some(field)) = (known, &placeholder.field) else {
+            return Ok(Transformed::no(expr));
+        };
+        let Expr::Literal(value, _) = literal(text, field)? else {
+            return Ok(Transformed::no(expr));
+        };
+        if *field.data_type() == DataType::Boolean {
+            return Ok(Transformed::no(expr));
+        }
+        let noted = field.metadata().iter().map(|(name, value)| (name.clone(), value.clone()));
+        let number = [(NUMBER.to_owned(), number.to_string())];
+        let noted: BTreeMap<String, String> = noted.chain(number).collect();
+        Ok(Transformed::yes(Expr::Literal(value, Some(FieldMetadata::new(noted)))))
+    };
+    replaced(plan, &is_parameter, &numbered).map_err(from_library)
+}
+
+/// The plan with placeholders in the places of literals that have a number.
+pub(crate) fn without_numbered(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let is_numbered = |expr: &Expr| number(expr).is_some();
+    let placed = |expr: Expr| {
+        let (Some(number), Expr::Literal(value, Some(noted))) = (number(&expr), &expr) else {
+            return Ok(Transformed::no(expr));
+        };
+        let mut noted = noted.to_hashmap();
+        noted.remove(NUMBER);
+        let field = Field::new("", value.data_type(), false).with_metadata(noted);
+        let (id, field) = (format!("${}", number + 1), Some(field.into()));
+        Ok(Transformed::yes(Expr::Placeholder(Placeholder { id, field })))
+    };
+    replaced(plan, &is_numbered, &placed).map_err(from_library)
+}
