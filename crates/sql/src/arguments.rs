@@ -11,9 +11,10 @@ use types::{Column, SqlError, SqlResult, SqlState, oid};
 use crate::analyze::scalar::bind_scalar;
 use crate::catalog::Catalog;
 use crate::error::from_arrow;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::insert::{cell, has_query};
-use crate::parse::{Execute, Parameter};
+use crate::parse::statement::prepare::Execute;
+use crate::parse::template::Parameter;
 
 /// The values for a prepared statement whose parameters have these types; 0 is an open one.
 ///

@@ -7,8 +7,8 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::catalog::missing::table_not_found;
 use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
 use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
+use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
-use crate::parse::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 
 /// A table to be, or one that is about to change.
 #[derive(Clone, Debug)]

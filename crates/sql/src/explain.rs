@@ -5,9 +5,9 @@ mod masked;
 use std::ops::Bound;
 
 use crate::catalog::TableStorage;
+use crate::expr::sort_key::SortKey;
 use crate::plan::{
     Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
-    SortKey,
 };
 
 pub use masked::explain_masked;

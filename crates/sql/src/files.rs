@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
-use crate::parse::last_name;
+use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
 
 /// The schema of the relations that stand for files.

@@ -7,6 +7,7 @@ pub(crate) mod library;
 pub(crate) mod mode;
 pub(crate) mod moments;
 pub(crate) mod number_case;
+pub(crate) mod options;
 pub(crate) mod ranks;
 pub(crate) mod scalar;
 pub(crate) mod sets_mark;

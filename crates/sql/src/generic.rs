@@ -36,7 +36,7 @@ use crate::parse::statement::Statement;
 use crate::parse::statement::bound::Bound;
 use crate::parse::statement::kept::Kept;
 use crate::parse::statement::query::Query;
-use crate::parse::{Parameter, Template};
+use crate::parse::template::{Parameter, Template};
 use crate::plan::Plan;
 use crate::planner;
 use depends::{Depends, Recorder};

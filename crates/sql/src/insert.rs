@@ -19,9 +19,10 @@ use crate::dml::assign::{literal_as, or_null, refuse_nulls};
 use crate::dml::defaults::Defaults;
 use crate::dml::target::is_default;
 use crate::error::{from_arrow, nearest};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
+use crate::parse::dml::{Insert, InsertSource};
+use crate::parse::statement::overriding::Overriding;
 use crate::parse::statement::query::Query;
-use crate::parse::{Insert, InsertSource, Overriding};
 
 const DIFFERENT_LENGTHS: &str = "VALUES lists must all be the same length";
 
@@ -58,9 +59,9 @@ pub fn insert_rows(
         }
         InsertSource::Values(values) => {
             values.iter().try_for_each(|row| fits(row, &targets, insert))?;
-            let queries = values
-                .iter()
-                .map(|row| typed_query(crate::parse::row_query(row.clone())?, &table, &targets));
+            let queries = values.iter().map(|row| {
+                typed_query(crate::parse::dml::row_query(row.clone())?, &table, &targets)
+            });
             Ok(InsertRows::Queries(queries.collect::<SqlResult<_>>()?, targets))
         }
         InsertSource::Query(query) => {

@@ -14,13 +14,13 @@ use types::{SqlError, SqlResult, SqlState, oid};
 use crate::analyze::inference::Inference;
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::target::{TargetCatalog, delete_query, is_default, update_query};
-use crate::parse::expressions::index;
+use crate::parse::dml::{Assignment, Insert, InsertSource, row_query};
+use crate::parse::expressions::{index, parsed_query};
 use crate::parse::object_name::identifier;
 use crate::parse::statement::Statement;
+use crate::parse::statement::cursor::CursorStatement;
 use crate::parse::statement::query::Query;
-use crate::parse::{
-    Assignment, CursorStatement, Insert, InsertSource, Template, parsed_query, row_query,
-};
+use crate::parse::template::Template;
 use crate::quote::quote_ident;
 
 pub(crate) mod asked;
@@ -274,7 +274,7 @@ fn over_rows(
     let (table, alias) = (quote_ident(table), quote_ident(alias));
     let excluded = if is_conflict { format!(", {table} as excluded") } else { String::new() };
     let text = format!("select 1 from {table} as {alias}{excluded}");
-    let mut ast = crate::parse::parsed_query(&text)?;
+    let mut ast = crate::parse::expressions::parsed_query(&text)?;
     if let ast::SetExpr::Select(select) = ast.body.as_mut() {
         select.projection = items;
         select.selection = condition;

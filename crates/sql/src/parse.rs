@@ -58,27 +58,25 @@ pub(crate) mod vectors;
 pub(crate) mod with_writes;
 pub(crate) mod words;
 
-pub use alter::{AlterTable, Alteration};
 pub use comment::{Comment, Commented};
-pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{
     Compression, CopyFormat, CopyOptions, ForcedColumns, Header, Ignored, ParquetOptions,
     file_insert, table_query,
 };
-pub use create_view::CreateView;
 pub use cursor::{no_block, no_cursor};
-pub use deferral::SetConstraints;
 pub use dml::{Delete, Insert, Truncate, Update};
-pub(crate) use lock::mode_of;
 pub use lock::{LockTables, LockedRelation, RowLockMode, RowLocks, TableLock};
-pub(crate) use no_columns::{NONE, empty as without_stand_ins, stored_query};
 pub use notification::NotificationStatement;
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
 pub use setting::ISOLATION_LEVELS;
 pub use shape::Shape;
 pub use statement::ExplainWrite;
 pub use statement::WithWrites;
+pub use statement::alter::{AlterTable, Alteration};
+pub use statement::constraint::SetConstraints;
+pub use statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use statement::copy::{Copied, Copy, CopySource, CopyTarget, CopyTo};
+pub use statement::create::CreateView;
 pub use statement::cursor::{CursorStatement, DeclareCursor, Fetch, Which};
 pub use statement::explain::Explain;
 pub use statement::explain::Explaining;
@@ -93,13 +91,6 @@ pub use with_writes::RESULTS_SCHEMA;
 
 pub(crate) use balance::balance;
 pub(crate) use column_type::column_type;
-pub(crate) use dml::{Arbiter, Assignment, InsertSource, OnConflict, row_query};
-pub(crate) use expressions::{parsed_query, plain_arguments};
-pub(crate) use object_name::last_name;
-pub(crate) use precedence::regroup;
-pub(crate) use set_functions::SET_FUNCTIONS;
-pub(crate) use tokens::too_deep;
-pub(crate) use type_names::named_array;
 
 pub use statement::Statement;
 pub use statement::create::{CreateIndex, CreateTable, Drop, DropObject, OnCommit};

@@ -11,7 +11,7 @@ use types::{SqlError, SqlResult};
 use crate::cost::Costs;
 use crate::error::from_library;
 use crate::estimate::Profile;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::options::PlannerOptions;
 use crate::plan::{Node, Operator, Plan};
 

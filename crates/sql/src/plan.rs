@@ -13,9 +13,11 @@ use datafusion_common::ScalarValue;
 use types::zone::Context;
 
 use crate::catalog::{IndexDef, TableDef};
-use crate::expr::Expr;
 use crate::expr::aggregate::AggregateExpr;
+use crate::expr::scalar::Expr;
 use crate::expr::window::WindowExpr;
+
+pub use crate::expr::sort_key::SortKey;
 
 /// A complete plan.
 #[derive(Debug)]
@@ -410,17 +412,6 @@ pub struct NestedLoopJoin {
     pub kind: HashJoinKind,
     /// Positions in (left columns ++ right columns ++ mark) that are produced.
     pub output: Vec<usize>,
-}
-
-/// One key of an order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SortKey {
-    /// Over the input.
-    pub expr: Expr,
-    /// Largest first.
-    pub descending: bool,
-    /// Nulls before all values.
-    pub nulls_first: bool,
 }
 
 impl Node {

@@ -16,7 +16,7 @@ use types::{LogicalType, SqlResult};
 use crate::catalog::{Catalog, TableDef};
 use crate::options::PlannerOptions;
 use crate::parse::statement::Statement;
-use crate::parse::{Parameter, Template};
+use crate::parse::template::{Parameter, Template};
 use crate::plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
 use crate::planner::plan_query;
 

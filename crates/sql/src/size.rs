@@ -8,8 +8,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::functions::sets_mark::SETS_MARK;
+use crate::parse::expressions::plain_arguments;
+use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
-use crate::parse::{last_name, plain_arguments};
 
 /// Parts of a query that are planned at once, which takes some milliseconds at most.
 const PARTS_MAX: usize = 64;

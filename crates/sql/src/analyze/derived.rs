@@ -12,7 +12,7 @@ use datafusion_expr::planner::{
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_sql::sqlparser::ast::TableFactor;
 
-use crate::parse::NONE;
+use crate::parse::no_columns::NONE;
 
 /// Lets the columns of groups determine nothing outside of their query. Of base tables' primary keys
 /// PostgreSQL takes that they determine the other columns, and of nothing else; the library takes it of

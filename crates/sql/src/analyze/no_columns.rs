@@ -8,7 +8,7 @@ use types::described::Origin;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::error::from_library;
-use crate::parse::NONE;
+use crate::parse::no_columns::NONE;
 
 fn is_stand_in(field: &Field) -> bool {
     field.name() == NONE

@@ -18,8 +18,8 @@ use crate::analyze::names::Names;
 use crate::catalog::Catalog;
 use crate::catalog::empty::NoTables;
 use crate::error::from_library;
-use crate::expr::Expr;
 use crate::expr::aggregate::AggregateExpr;
+use crate::expr::scalar::Expr;
 use crate::functions::library::LIBRARY;
 
 impl Expr {

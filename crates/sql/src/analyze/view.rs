@@ -13,7 +13,7 @@ use crate::analyze::names::Names;
 use crate::catalog::Catalog;
 use crate::catalog::view::ViewDef;
 use crate::error::from_library;
-use crate::parse::NONE;
+use crate::parse::no_columns::NONE;
 
 /// The columns of a view, if its query can be bound.
 ///
@@ -83,10 +83,10 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
         return Err(external(error));
     }
-    let parsed = crate::parse::stored_query(&view.query);
+    let parsed = crate::parse::no_columns::stored_query(&view.query);
     let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     crate::parse::balance(&mut query).map_err(external)?;
-    crate::parse::regroup(&mut query);
+    crate::parse::precedence::regroup(&mut query);
     crate::rewrite::names::set_nested_apart(&mut query);
     crate::rewrite::names::wrap_unnested(&mut query);
     let outputs = crate::rewrite::names::name_outputs(&mut query);

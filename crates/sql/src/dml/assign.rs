@@ -20,7 +20,7 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableDef;
 use crate::error::{from_arrow, from_library};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 
 /// The values as the column's type.
 ///

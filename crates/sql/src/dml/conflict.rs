@@ -13,9 +13,9 @@ use super::target::assigned;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::Deferral;
 use crate::error::{from_arrow, from_library};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::insert::unknown_column;
-use crate::parse::{Arbiter, Insert};
+use crate::parse::dml::{Arbiter, Insert};
 
 /// What an `INSERT` does about rows that are there already.
 pub struct Conflict {
@@ -60,7 +60,7 @@ impl Conflict {
         let alias = insert.alias.as_deref().unwrap_or(&insert.table);
         let stored = qualified(&table, alias)?;
         let schema = stored.join(&qualified(&table, "excluded")?).map_err(from_library)?;
-        let value = |a: &crate::parse::Assignment| {
+        let value = |a: &crate::parse::dml::Assignment| {
             let (ordinal, value) = assigned(&table, &a.column, &a.value)?;
             Ok((ordinal, compiled(value, &schema, catalog)?))
         };

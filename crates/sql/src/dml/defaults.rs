@@ -14,7 +14,7 @@ use crate::analyze::scalar::bind_scalar;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::from_arrow;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 
 /// Makes the defaults of a table's columns, one row after another.
 pub struct Defaults {

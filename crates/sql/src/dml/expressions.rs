@@ -14,7 +14,7 @@ use crate::analyze::scalar::bind_scalar;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::{from_arrow, from_library};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 
 /// Columns computed from rows of a table.
 pub struct RowExprs {
@@ -124,7 +124,7 @@ macro_rules! returning_of {
     )*};
 }
 
-returning_of!(crate::parse::Insert, crate::parse::Update, crate::parse::Delete);
+returning_of!(crate::parse::dml::Insert, crate::parse::dml::Update, crate::parse::dml::Delete);
 
 /// The `RETURNING` list of a statement over its table; `None` when it has none.
 ///

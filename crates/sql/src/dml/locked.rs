@@ -12,9 +12,9 @@ use types::SqlResult;
 use super::target::{TARGET, own_column_count, target_name};
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::target::TargetCatalog;
+use crate::parse::lock::{RowLockMode, mode_of};
 use crate::parse::object_name::name;
 use crate::parse::statement::query::Query;
-use crate::parse::{RowLockMode, mode_of};
 
 /// A query that locks rows of tables, to be planned in a [`TargetCatalog`] of these. Behind its own columns
 /// it has those of their keys, one table after the other: the primary key, or the row id.

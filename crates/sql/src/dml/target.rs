@@ -15,8 +15,8 @@ use crate::constraints::ColumnDefault;
 use crate::dml::assign::literal_as;
 use crate::insert::unknown_column;
 use crate::parse::dialect::Postgres;
+use crate::parse::dml::{Assignment, Delete, Update};
 use crate::parse::statement::query::Query;
-use crate::parse::{Assignment, Delete, Update};
 
 /// What the table that changes is called in its query: no table can have this name.
 pub(super) const TARGET: &str = "\u{1}target";

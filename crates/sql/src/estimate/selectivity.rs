@@ -255,7 +255,8 @@ fn evaluate(predicate: &Expr, column: &Column, values: &[ScalarValue]) -> Option
         .ok()?;
     let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![array]).ok()?;
     let dfschema = DFSchema::try_from(schema).ok()?;
-    let result = crate::expr::Expr::compile(&renamed, &dfschema).ok()?.evaluate(&batch).ok()?;
+    let result =
+        crate::expr::scalar::Expr::compile(&renamed, &dfschema).ok()?.evaluate(&batch).ok()?;
     let booleans = result.as_boolean_opt()?;
     Some((0..booleans.len()).map(|i| booleans.is_valid(i) && booleans.value(i)).collect())
 }

@@ -12,12 +12,13 @@ use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use ir::Words;
 use types::{SqlError, SqlResult};
 
-use super::aggregate::Kind;
 use super::average;
 use crate::error::from_library;
-pub use rows::GroupRows;
+use crate::expr::aggregate::kind::Kind;
 use rows::{Kept, count_rows};
 use totals::Totals;
+
+pub use rows::GroupRows;
 
 mod rows;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Aggregate functions with their arguments, `FILTER`, `DISTINCT` and order.
 
+pub(crate) mod kind;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,8 +18,9 @@ use datafusion_physical_expr::aggregate::{
 use types::{SqlError, SqlResult};
 
 use crate::error::from_library;
-use crate::expr::Expr;
 use crate::expr::accumulator::Accumulator;
+use crate::expr::aggregate::kind::Kind;
+use crate::expr::scalar::Expr;
 
 /// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
 #[derive(Clone)]
@@ -39,22 +42,6 @@ const LISTS: [&str; 2] = ["array_agg", "string_agg"];
 pub(crate) fn follows_input(call: &AggregateFunction) -> bool {
     let is_list = LISTS.contains(&call.func.name());
     is_list && call.params.order_by.is_empty() && !call.params.distinct
-}
-
-/// How the aggregate is computed.
-#[derive(Clone)]
-pub(super) enum Kind {
-    /// `count(*)`.
-    Rows,
-    /// By the library.
-    Library(Arc<AggregateFunctionExpr>),
-    /// `avg` of a decimal: the library cuts digits off, we round.
-    Average {
-        /// The sum of the same values.
-        sum: Arc<AggregateFunctionExpr>,
-        /// Their number.
-        count: Arc<AggregateFunctionExpr>,
-    },
 }
 
 impl fmt::Debug for AggregateExpr {

@@ -16,8 +16,8 @@ use datafusion_physical_expr::ScalarFunctionExpr;
 use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Expr;
-use crate::functions::scalar::after;
+use crate::expr::scalar::Expr;
+use crate::functions::scalar::dates::after;
 use crate::parse::set_functions::SERIES;
 
 /// Series of values of one type.

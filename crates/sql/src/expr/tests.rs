@@ -10,9 +10,9 @@ use arrow_array::{
 use arrow_cast::display::array_value_to_string;
 use types::SqlResult;
 
-use crate::expr::Expr;
 use crate::expr::accumulator::GroupRows;
 use crate::expr::aggregate::AggregateExpr;
+use crate::expr::scalar::Expr;
 
 fn batch() -> RecordBatch {
     let decimals = Decimal128Array::from(vec![Some(100), Some(250), None, Some(-1)]);

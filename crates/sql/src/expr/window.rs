@@ -14,9 +14,9 @@ use datafusion_expr::{Expr as Logical, ExprSchemable, WindowFunctionDefinition};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::error::{from_arrow, from_library};
-use crate::expr::Expr;
 use crate::expr::aggregate::AggregateExpr;
-use crate::plan::SortKey;
+use crate::expr::scalar::Expr;
+use crate::expr::sort_key::SortKey;
 use frame::Frame;
 
 mod evaluation;

@@ -1,5 +1,5 @@
 //! Decimals of batches in 64 bits. In a plan decimals have 128; a batch may have a column of them as `Decimal64` of
-//! the same precision and scale, where whoever reads it does so by [`super::Expr`]: programs and aggregates of ours read
+//! the same precision and scale, where whoever reads it does so by [`crate::expr::scalar::Expr`]: programs and aggregates of ours read
 //! such words as they are, and all else is given 128 bits.
 
 use std::borrow::Cow;

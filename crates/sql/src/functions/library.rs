@@ -11,6 +11,9 @@ use datafusion_expr::{AggregateUDF, Expr, ScalarUDF};
 use datafusion_sql::planner::ParserOptions;
 use stdx::HashMap;
 
+use crate::functions::options::OPTIONS;
+use crate::functions::{average, coalesce, concat, mode, moments, ranks, scalar, total};
+
 /// Functions and options; made once (the registry alone takes 0.7 ms).
 pub(crate) struct Library {
     /// All functions by name.
@@ -38,39 +41,25 @@ impl Library {
             }
             register(registry.register_udf(function));
         }
-        for function in crate::functions::scalar::all() {
+        for function in scalar::all() {
             aliases.remove(function.name());
             register(registry.register_udf(function));
         }
-        register(registry.register_udf(Arc::new(ScalarUDF::from(
-            crate::functions::coalesce::Coalesce::default(),
-        ))));
-        register(
-            registry.register_udf(Arc::new(ScalarUDF::from(
-                crate::functions::concat::Concat::default(),
-            ))),
-        );
+        register(registry.register_udf(Arc::new(ScalarUDF::from(coalesce::Coalesce::default()))));
+        register(registry.register_udf(Arc::new(ScalarUDF::from(concat::Concat::default()))));
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
             register(registry.register_udaf(function));
         }
-        register(registry.register_udaf(Arc::new(AggregateUDF::from(
-            crate::functions::average::Average::default(),
-        ))));
-        register(registry.register_udaf(Arc::new(AggregateUDF::from(
-            crate::functions::total::Total::default(),
-        ))));
-        register(
-            registry.register_udaf(Arc::new(AggregateUDF::from(
-                crate::functions::mode::Mode::default(),
-            ))),
-        );
-        for function in crate::functions::moments::all() {
+        register(registry.register_udaf(Arc::new(AggregateUDF::from(average::Average::default()))));
+        register(registry.register_udaf(Arc::new(AggregateUDF::from(total::Total::default()))));
+        register(registry.register_udaf(Arc::new(AggregateUDF::from(mode::Mode::default()))));
+        for function in moments::all() {
             register(registry.register_udaf(Arc::new(function)));
         }
         for function in datafusion_functions_window::all_default_window_functions() {
-            register(registry.register_udwf(crate::functions::ranks::signed(function)));
+            register(registry.register_udwf(ranks::signed(function)));
         }
-        Library { registry, aliases, options: options(), parser: parser() }
+        Library { registry, aliases, options: Arc::clone(&OPTIONS), parser: parser() }
     }
 
     /// The scalar function of this name or alias.
@@ -82,19 +71,6 @@ impl Library {
 /// A memory registry refuses nothing; a replaced function is one known under two names.
 fn register<T>(outcome: datafusion_common::Result<Option<T>>) {
     debug_assert!(outcome.is_ok(), "the registry refused a function");
-}
-
-fn options() -> Arc<ConfigOptions> {
-    let mut options = ConfigOptions::default();
-    // Without this, uncorrelated scalar subqueries stay expressions that only the library can run.
-    options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
-    options.optimizer.skip_failed_rules = false;
-    options.optimizer.filter_null_join_keys = false;
-    options.sql_parser.parse_float_as_decimal = true;
-    // A query's ORDER BY may be seen from outside: `logical/sorted.rs` drops it where it is not.
-    options.sql_parser.enable_subquery_sort_elimination = false;
-    options.sql_parser.dialect = datafusion_common::config::Dialect::PostgreSQL;
-    Arc::new(options)
 }
 
 fn parser() -> ParserOptions {

@@ -26,7 +26,7 @@ use super::{constants, dependencies};
 use crate::analyze::scalar::as_case;
 
 /// A rule of the library, and what is done around it.
-pub(super) struct Guarded<R> {
+pub(crate) struct Guarded<R> {
     rule: R,
     guard: fn(&R, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>,
 }

@@ -20,7 +20,7 @@ use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::logical::constants::fold;
 use crate::logical::run::simplified;
-use crate::parse::Parameter;
+use crate::parse::template::Parameter;
 
 /// Where a literal has the number of its parameter.
 pub(crate) const NUMBER: &str = "dovetail.parameter";

@@ -8,8 +8,8 @@ use datafusion_sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut,
 };
 
+use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::identifier;
-use crate::parse::parsed_query;
 use crate::quote::quote_ident;
 use crate::rewrite::query::say_integers;
 

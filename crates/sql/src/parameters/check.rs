@@ -9,9 +9,10 @@ use crate::dml::conflict::Conflict;
 use crate::dml::expressions::returning;
 use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::insert::check_targets;
+use crate::parse::dml::{Insert, InsertSource, row_query};
 use crate::parse::statement::Statement;
+use crate::parse::statement::cursor::CursorStatement;
 use crate::parse::statement::query::Query;
-use crate::parse::{CursorStatement, Insert, InsertSource, row_query};
 
 /// Binds what a statement reads and writes.
 ///

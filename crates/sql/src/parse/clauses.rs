@@ -4,7 +4,6 @@
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::lock::KEY_MARK;
 use super::tokens::Tokens;
 use crate::parse::tokens::closing;
 
@@ -117,3 +116,6 @@ fn lock(tokens: &mut Tokens, at: usize) {
     };
     tokens.splice(place..place, marked.map(|token| TokenWithSpan::new(token, span)));
 }
+
+/// The first part of the name that a clause of locks is of, where it is one of `KEY`.
+pub(crate) const KEY_MARK: &str = "\u{1}key";

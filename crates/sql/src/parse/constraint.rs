@@ -10,79 +10,14 @@ use datafusion_sql::sqlparser::ast::{
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::deferral;
-use crate::constraints::{ColumnDefault, Deferral, Identity, ReferentialAction};
+use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
 use crate::parse::column_type::column_type;
 use crate::parse::ddl::index_columns;
 use crate::parse::normalise::printed;
 use crate::parse::object_name::{identifier, name};
+use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 use crate::parse::{include, sequence};
 use crate::sequence::{Sequence, SequenceOptions};
-
-/// A constraint whose names are not resolved yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConstraintSpec {
-    /// `PRIMARY KEY (columns)`.
-    PrimaryKey {
-        /// The constraint's name, if the statement gives one.
-        name: Option<String>,
-        /// The columns.
-        columns: Vec<String>,
-        /// When a transaction checks it.
-        deferral: Deferral,
-    },
-    /// `UNIQUE (columns) INCLUDE (included)`.
-    Unique {
-        /// The constraint's name, if the statement gives one.
-        name: Option<String>,
-        /// The columns.
-        columns: Vec<String>,
-        /// Columns that its index only carries.
-        included: Vec<String>,
-        /// When a transaction checks it.
-        deferral: Deferral,
-    },
-    /// `CHECK (expression)`.
-    Check {
-        /// The constraint's name, if the statement gives one.
-        name: Option<String>,
-        /// The condition.
-        expression: String,
-        /// The columns that it names.
-        columns: Vec<String>,
-    },
-    /// `FOREIGN KEY`.
-    ForeignKey(ForeignKeySpec),
-}
-
-/// `FOREIGN KEY (columns) REFERENCES table (columns)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignKeySpec {
-    /// The constraint's name, if the statement gives one.
-    pub name: Option<String>,
-    /// The referencing columns.
-    pub columns: Vec<String>,
-    /// The referenced table.
-    pub table: String,
-    /// The referenced columns; empty means the primary key.
-    pub referenced: Vec<String>,
-    /// What happens when a referenced row is deleted.
-    pub on_delete: ReferentialAction,
-    /// What happens when a referenced key changes.
-    pub on_update: ReferentialAction,
-    /// When a transaction checks it.
-    pub deferral: Deferral,
-}
-
-/// A column with what its definition says of it.
-#[derive(Clone, Debug)]
-pub struct ColumnSpec {
-    /// Name, type, and whether null is allowed.
-    pub column: Column,
-    /// Its default.
-    pub default: Option<ColumnDefault>,
-    /// Constraints that stand with the column.
-    pub constraints: Vec<ConstraintSpec>,
-}
 
 pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {
     let name = identifier(&def.name);

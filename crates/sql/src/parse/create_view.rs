@@ -6,38 +6,28 @@ use datafusion_sql::sqlparser::ast;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::view::ViewDef;
+use crate::parse::statement::create::CreateView;
 
-/// `CREATE VIEW`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreateView {
-    /// The view.
-    pub view: ViewDef,
-    /// Takes the place of a view of this name.
-    pub or_replace: bool,
-}
-
-impl CreateView {
-    /// The statement with its query as text.
-    pub(crate) fn from_ast(mut create: ast::CreateView) -> SqlResult<CreateView> {
-        if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
-            return Err(SqlError::unsupported("this form of CREATE VIEW"));
-        }
-        if crate::files::reads_files(&create.query) {
-            return Err(SqlError::unsupported("a view of files")
-                .with_hint("Copy the files into a table, and make a view of that."));
-        }
-        let columns =
-            create.columns.iter().map(|c| crate::parse::object_name::identifier(&c.name)).collect();
-        let name = crate::parse::object_name::name(&create.name)?;
-        let mut relations = Vec::new();
-        // The visit itself never stops.
-        let _ = ast::visit_relations(&create.query, |relation| {
-            relations.extend(crate::parse::object_name::name(relation).ok());
-            ControlFlow::<()>::Continue(())
-        });
-        crate::parse::without_stand_ins(&mut create.query);
-        let query = crate::parse::normalise::printed(&create.query);
-        let view = ViewDef { name, columns, query, relations };
-        Ok(CreateView { view, or_replace: create.or_replace })
+/// The statement with its query as text.
+pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> {
+    if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
+        return Err(SqlError::unsupported("this form of CREATE VIEW"));
     }
+    if crate::files::reads_files(&create.query) {
+        return Err(SqlError::unsupported("a view of files")
+            .with_hint("Copy the files into a table, and make a view of that."));
+    }
+    let columns =
+        create.columns.iter().map(|c| crate::parse::object_name::identifier(&c.name)).collect();
+    let name = crate::parse::object_name::name(&create.name)?;
+    let mut relations = Vec::new();
+    // The visit itself never stops.
+    let _ = ast::visit_relations(&create.query, |relation| {
+        relations.extend(crate::parse::object_name::name(relation).ok());
+        ControlFlow::<()>::Continue(())
+    });
+    crate::parse::no_columns::empty(&mut create.query);
+    let query = crate::parse::normalise::printed(&create.query);
+    let view = ViewDef { name, columns, query, relations };
+    Ok(CreateView { view, or_replace: create.or_replace })
 }

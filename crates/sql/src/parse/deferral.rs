@@ -4,19 +4,11 @@ use datafusion_sql::sqlparser::ast::{ConstraintCharacteristics, DeferrableInitia
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::alter::{AlterTable, Alteration};
 use super::tokens::Tokens;
 use super::words::Words;
 use crate::constraints::Deferral;
-
-/// `SET CONSTRAINTS`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetConstraints {
-    /// Names of constraints; none means all.
-    pub names: Vec<String>,
-    /// Whether they are checked when the transaction commits.
-    pub deferred: bool,
-}
+use crate::parse::statement::alter::{AlterTable, Alteration};
+use crate::parse::statement::constraint::SetConstraints;
 
 /// When a constraint is checked that says this of it.
 ///

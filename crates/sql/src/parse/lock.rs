@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor, Visit};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::parse::clauses::KEY_MARK;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::query::Query;
 
@@ -66,9 +67,6 @@ impl RowLockMode {
         }
     }
 }
-
-/// The first part of the name that a clause of locks is of, where it is one of `KEY`.
-pub(super) const KEY_MARK: &str = "\u{1}key";
 
 /// The mode of a clause, and the name that it is of.
 pub(crate) fn mode_of(clause: &ast::LockClause) -> (RowLockMode, Option<ast::ObjectName>) {

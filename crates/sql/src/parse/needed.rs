@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, Expr, Visit, Visitor};
 
-use super::constraint::{ConstraintSpec, ForeignKeySpec};
 use super::dml::{Arbiter, Assignment};
-use crate::parse::alter::{AlterTable, Alteration};
 use crate::parse::dml::{Delete, Insert, Update};
 use crate::parse::role::Privilege;
+use crate::parse::statement::alter::{AlterTable, Alteration};
+use crate::parse::statement::constraint::{ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
 
 impl Insert {

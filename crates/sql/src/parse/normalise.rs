@@ -279,7 +279,7 @@ fn plain_type(ty: &mut DataType) {
             let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return };
             if let Some(known) = known_type(ident, modifiers) {
                 *ty = known;
-            } else if let Some(array) = crate::parse::named_array(name) {
+            } else if let Some(array) = crate::parse::type_names::named_array(name) {
                 *ty = array;
                 plain_type(ty);
             }

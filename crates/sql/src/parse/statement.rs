@@ -1,6 +1,8 @@
 //! What a statement says. How it is read stands in the modules of `parse`.
 
+pub(crate) mod alter;
 pub(crate) mod bound;
+pub(crate) mod constraint;
 pub(crate) mod copy;
 pub(crate) mod create;
 pub(crate) mod cursor;
@@ -15,10 +17,7 @@ pub(crate) mod transaction;
 
 use std::sync::Arc;
 
-use crate::parse::alter::AlterTable;
 use crate::parse::comment::Comment;
-use crate::parse::create_view::CreateView;
-use crate::parse::deferral::SetConstraints;
 use crate::parse::dml::{Delete, Insert, Truncate, Update};
 use crate::parse::lock::LockTables;
 use crate::parse::notification::NotificationStatement;
@@ -26,8 +25,11 @@ use crate::parse::role::RoleStatement;
 use crate::parse::statement::create::{CreateIndex, CreateTable, Drop};
 use crate::parse::statement::query::Query;
 use crate::parse::vacuum::Vacuum;
+use alter::AlterTable;
 use bound::Bound;
+use constraint::SetConstraints;
 use copy::{Copy, CopyTo};
+use create::CreateView;
 use cursor::CursorStatement;
 use explain::{Explain, Explaining};
 use prepare::{Discard, Execute, Prepare};

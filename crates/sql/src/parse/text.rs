@@ -5,7 +5,6 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlResult, SqlState};
 
 use crate::parse::balance::balance;
-use crate::parse::create_view::CreateView;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::precedence::regroup;
 use crate::parse::refuse::unsupported;
@@ -132,7 +131,9 @@ pub(crate) fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         }
         S::CreateTable(create) => Statement::CreateTable(ddl::create_table(create)?),
         S::AlterTable(alter) => Statement::AlterTable(alter::alter_table(&alter)?),
-        S::CreateView(create) => Statement::CreateView(CreateView::from_ast(create)?),
+        S::CreateView(create) => {
+            Statement::CreateView(crate::parse::create_view::create_view(create)?)
+        }
         S::CreateIndex(create) => Statement::CreateIndex(ddl::create_index(create)?),
         S::Drop { object_type, if_exists, names, cascade, temporary: false, .. } => {
             Statement::Drop(ddl::drop(object_type, if_exists, &names, cascade)?)

@@ -13,9 +13,9 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
-use crate::parse::SET_FUNCTIONS;
 use crate::parse::expressions::{call_with, take};
 use crate::parse::object_name::identifier;
+use crate::parse::set_functions::SET_FUNCTIONS;
 
 /// Columns that are vectors, and names that clients give them.
 const VECTORS: [&str; 10] = [

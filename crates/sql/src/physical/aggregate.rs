@@ -9,8 +9,8 @@ use types::SqlResult;
 use super::{Built, Physical, built_as, projected};
 use crate::catalog::TableStorage;
 use crate::estimate::{ColumnProfile, KeyProfile, Profile};
-use crate::expr::Expr;
 use crate::expr::aggregate::AggregateExpr;
+use crate::expr::scalar::Expr;
 use crate::expr::words::as_words;
 use crate::plan::{Node, Operator};
 

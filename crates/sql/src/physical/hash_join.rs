@@ -7,7 +7,7 @@ use types::SqlResult;
 
 use super::join::Sides;
 use super::{Built, Physical, built_as, nullable};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::plan::{HashJoin, HashJoinKind, NestedLoopJoin, Operator};
 
 /// The kind of a join seen from its build side.

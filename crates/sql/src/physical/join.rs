@@ -8,7 +8,7 @@ use super::base::{Base, base_of};
 use super::{Built, Physical, column_position, joined_names};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 
 /// One side of an equality of a join.
 pub(super) struct Pair {

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion_common::{DFSchema, JoinType, TableReference};
-use datafusion_expr::Expr as Logical;
-use datafusion_expr::ExprSchemable;
 use datafusion_expr::utils::conjunction as all_of;
+use datafusion_expr::{Expr as Logical, ExprSchemable};
 use types::SqlResult;
 
 use super::base::{Base, Tree, fetched};
@@ -15,7 +14,7 @@ use super::ranges::exactly;
 use super::{Built, Physical, built_as, column_position, nullable};
 use crate::cost::Probe;
 use crate::error::from_library;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::plan::{LookupJoin, LookupKind, Operator};
 
 /// The kind of an index join; `None` where the inner side must not be the looked-up one.

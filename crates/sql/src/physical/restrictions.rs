@@ -10,7 +10,7 @@ use types::{LogicalType, SqlResult};
 use super::ranges::{Demand, DemandKind, demands, exactly};
 use super::scan::{Wanted, names};
 use crate::catalog::{TableDef, TableStorage};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::plan::{Restriction, RestrictionTest};
 
 /// Most values that one restriction compares with: each is one look at the values of a column.

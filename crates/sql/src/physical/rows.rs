@@ -11,7 +11,7 @@ use super::{Built, Physical, built_as, nullable};
 use crate::cast::strict::STRICT_CAST;
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::plan::{Node, Operator};
 
 impl Physical<'_> {

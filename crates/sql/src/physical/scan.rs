@@ -18,7 +18,7 @@ use crate::catalog::{IndexDef, TableDef, TableStorage};
 use crate::cost::{ColumnScan, ColumnSet, Fetched};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::physical::shared::SharedQuery;
 use crate::plan::{Access, First, IndexRef, KeyRange, Operator, Scan};
 

@@ -9,8 +9,9 @@ use types::SqlResult;
 use super::base::{Base, base_of};
 use super::{Built, Physical, WantedFirst, built_as, column_position};
 use crate::estimate::Profile;
-use crate::expr::Expr;
-use crate::plan::{Operator, SortKey};
+use crate::expr::scalar::Expr;
+use crate::expr::sort_key::SortKey;
+use crate::plan::Operator;
 
 impl Physical<'_> {
     pub(super) fn sort(&self, sort: &Sort) -> SqlResult<Built> {

@@ -8,7 +8,7 @@ use types::{SqlError, SqlResult, zone};
 
 use super::{Built, Physical, built};
 use crate::estimate::{ColumnProfile, Profile};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::expr::series::Series;
 use crate::plan::{Node, Operator, UnnestColumn, Unnested};
 

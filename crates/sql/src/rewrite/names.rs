@@ -10,8 +10,8 @@ use datafusion_sql::sqlparser::ast::{
 use stdx::HashMap;
 use types::LogicalType;
 
-use crate::parse::SET_FUNCTIONS;
 use crate::parse::object_name::identifier;
+use crate::parse::set_functions::SET_FUNCTIONS;
 
 mod distinct_on;
 mod hidden;

@@ -220,7 +220,8 @@ fn is_set_function(expr: &Expr) -> bool {
     let Expr::Function(function) = expr else { return false };
     let name = function.name.0.last().and_then(ObjectNamePart::as_ident);
     let name = name.map(crate::parse::object_name::identifier).unwrap_or_default();
-    name == "unnest" || crate::parse::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
+    name == "unnest"
+        || crate::parse::set_functions::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
 }
 
 /// The array of the rows of a query, in their order or in this one of its output.

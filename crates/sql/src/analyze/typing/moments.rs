@@ -17,7 +17,7 @@ pub(crate) fn settle_dates(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> 
         if matches!(ty, DataType::Timestamp(_, None))
             && is_constant(expr)
             && let Ok(ScalarValue::TimestampMicrosecond(Some(micros), None)) =
-                crate::expr::constant(expr)
+                crate::expr::scalar::constant(expr)
             && (micros % MICROS_PER_DAY == 0 || !is_finite(micros))
         {
             *expr = Expr::Literal(ScalarValue::Date32(Some(day_of(micros))), None);

@@ -13,8 +13,8 @@ use types::LogicalType;
 
 use super::values::{Values, is_now};
 use crate::catalog::TableDef;
-use crate::parse::OnConflict;
 use crate::parse::bind::speaks_of_now;
+use crate::parse::dml::OnConflict;
 use crate::parse::object_name::identifier;
 use crate::point::placeholder;
 

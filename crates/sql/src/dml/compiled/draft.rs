@@ -18,9 +18,9 @@ use crate::dml::conflict::Conflict;
 use crate::dml::expressions::{compiled, qualified};
 use crate::dml::target::assigned;
 use crate::error::from_library;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
+use crate::parse::dml::{Assignment, Delete, Insert, Update};
 use crate::parse::statement::Statement;
-use crate::parse::{Assignment, Delete, Insert, Update};
 
 /// The columns that expressions see.
 pub(super) fn inputs(table: &TableDef, alias: &str, values: &Values) -> SqlResult<DFSchema> {

@@ -19,7 +19,7 @@ use crate::error::from_arrow;
 use crate::parse::dml::{Delete, Insert, Update};
 use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
-use crate::parse::{Parameter, Template};
+use crate::parse::template::{Parameter, Template};
 use crate::plan::IndexRef;
 
 /// A statement that is compiled, with the values of its parameters.

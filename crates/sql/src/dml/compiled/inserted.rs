@@ -18,10 +18,11 @@ use crate::dml::defaults::Defaults;
 use crate::dml::expressions::compiled;
 use crate::dml::target::{is_default, parsed};
 use crate::error::from_arrow;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::insert::{cell, incoming_schema, takes_values, targets_of};
 use crate::parse::bind::speaks_of_now;
-use crate::parse::{Insert, InsertSource, Parameter};
+use crate::parse::dml::{Insert, InsertSource};
+use crate::parse::template::Parameter;
 use crate::point::placeholder;
 
 /// Values that are compiled; more are computed each time.

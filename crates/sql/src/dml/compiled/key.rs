@@ -7,7 +7,7 @@ use datafusion_sql::sqlparser::ast;
 use types::LogicalType;
 
 use super::admitted::{Scope, number};
-use crate::parse::Parameter;
+use crate::parse::template::Parameter;
 use crate::plan::IndexRef;
 use crate::point::{conjuncts, placeholder, value};
 

@@ -10,7 +10,7 @@ use crate::dml::assign;
 use crate::dml::expressions::{checks, generated_columns};
 use crate::dml::target::parsed;
 use crate::error::from_arrow;
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 
 /// The columns of a table that are computed from others, and the conditions that no row of it may make
 /// false.

@@ -11,7 +11,8 @@ use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlResult, oid};
 
 use crate::error::{from_arrow, from_library};
-use crate::parse::{Parameter, last_name};
+use crate::parse::object_name::last_name;
+use crate::parse::template::Parameter;
 use crate::point::placeholder;
 
 /// What the row of the values is called: no table can have this name.

@@ -17,9 +17,9 @@ use types::text::format_value;
 use super::replace;
 use crate::analyze::scalar::bind;
 use crate::error::from_library;
+use crate::expr::scalar::{Expr, compile_physical};
 use crate::expr::typed::Typed;
 use crate::expr::words::as_words;
-use crate::expr::{Expr, compile_physical};
 
 mod forms;
 mod grow;

@@ -15,7 +15,7 @@ use types::{SqlError, SqlResult};
 
 use super::{Sorted, negative_offset, row_count};
 use crate::error::{from_arrow, from_library};
-use crate::expr::Expr;
+use crate::expr::scalar::Expr;
 use crate::functions::library::call;
 
 /// A frame.

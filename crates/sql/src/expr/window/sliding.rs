@@ -10,7 +10,8 @@ use types::SqlResult;
 
 use super::slide::Slide;
 use crate::error::{from_arrow, from_library};
-use crate::expr::aggregate::{AggregateExpr, Kind};
+use crate::expr::aggregate::AggregateExpr;
+use crate::expr::aggregate::kind::Kind;
 use crate::expr::average;
 
 /// An aggregate of the frames of rows.

@@ -15,7 +15,8 @@ use crate::cast::strict::STRICT_CAST;
 use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
 use crate::functions::scalar::arrays::{SERIES_MAX, list_of};
-use crate::functions::scalar::{Args, Functions, Overload, Ty, int, text};
+use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
+use crate::functions::scalar::returns::{int, text};
 
 pub(crate) fn register(functions: &mut Functions) {
     dimensions(functions);

@@ -13,7 +13,8 @@ use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::error::from_arrow;
-use crate::functions::scalar::{Args, Functions, Overload, Ty, boolean, int, text};
+use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
+use crate::functions::scalar::returns::{boolean, int, text};
 use crate::parse::set_functions::SERIES;
 
 pub(crate) fn register(functions: &mut Functions) {
@@ -197,7 +198,7 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
         if !null {
             let step = if bounds.len() > 2 { value(2, row) } else { one };
             if step == 0 {
-                return Err(crate::functions::scalar::invalid_parameter(
+                return Err(crate::functions::scalar::overload::invalid_parameter(
                     "step size cannot equal zero",
                 ));
             }
@@ -235,7 +236,9 @@ fn integers(args: &Args<'_>) -> SqlResult<ArrayRef> {
         let (start, end) = (value(0, row), value(1, row));
         let step = if args.arrays.len() > 2 { value(2, row) } else { 1 };
         if step == 0 {
-            return Err(crate::functions::scalar::invalid_parameter("step size cannot equal zero"));
+            return Err(crate::functions::scalar::overload::invalid_parameter(
+                "step size cannot equal zero",
+            ));
         }
         let distance = (i128::from(end) - i128::from(start)) / i128::from(step);
         if distance < 0 || (end < start) == (step > 0) && end != start {
@@ -258,7 +261,9 @@ fn points(
         let next = shifted(at, step, 1)?;
         let ascending = next > at;
         if next == at {
-            return Err(crate::functions::scalar::invalid_parameter("step size cannot equal zero"));
+            return Err(crate::functions::scalar::overload::invalid_parameter(
+                "step size cannot equal zero",
+            ));
         }
         let mut values = Vec::new();
         while if ascending { at <= end } else { at >= end } {

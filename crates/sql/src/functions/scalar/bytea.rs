@@ -7,7 +7,8 @@ use arrow_array::{ArrayRef, BinaryViewArray, Int32Array, Int64Array};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::{Args, Functions, Ty, big, bytes, int, invalid_parameter, text};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{big, bytes, int, text};
 
 pub(crate) fn register(functions: &mut Functions) {
     single_bytes(functions);

@@ -11,7 +11,8 @@ use types::{SqlError, SqlResult};
 
 use crate::functions::scalar::date_parts::{MILLION, Part, of_point};
 use crate::functions::scalar::dates::DAY;
-use crate::functions::scalar::{Args, Functions, Ty, double, invalid_parameter};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::double;
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("extract", &[Ty::Text, Ty::Date], of_dates, extract_date);

@@ -11,7 +11,7 @@ use types::datetime::{Civil, civil_of, days_of};
 use types::{SqlError, SqlResult, zone};
 
 use crate::functions::scalar::dates::{DAY, SECOND, micros};
-use crate::functions::scalar::{Args, invalid_parameter};
+use crate::functions::scalar::overload::{Args, invalid_parameter};
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,9 +15,9 @@ use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::functions::scalar::date_parts::{extract, extracted};
-use crate::functions::scalar::{
-    Args, Functions, Ty, boolean, date, double, int, interval, invalid_parameter, time_of_day,
-    timestamp, timestamptz,
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{
+    boolean, date, double, int, interval, time_of_day, timestamp, timestamptz,
 };
 
 pub(crate) const DAY: i64 = 86_400_000_000;
@@ -495,5 +495,13 @@ fn truncated_span(field: &str, s: IntervalMonthDayNano) -> SqlResult<IntervalMon
         "millisecond" | "milliseconds" => clock(1_000),
         "microsecond" | "microseconds" => clock(1),
         _ => Err(invalid_parameter(format!("unit \"{field}\" not recognized for type interval"))),
+    }
+}
+
+/// The timestamp, or the instant, an interval after another one.
+pub(crate) fn after(at: i64, step: IntervalMonthDayNano, is_instant: bool) -> SqlResult<i64> {
+    match is_instant {
+        true => crate::functions::scalar::dates::shifted_instant(at, step, 1),
+        false => crate::functions::scalar::dates::shifted(at, step, 1),
     }
 }

@@ -10,7 +10,8 @@ use arrow_schema::DataType;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::functions::scalar::numbers::{as_wide, modulo_type};
-use crate::functions::scalar::{Args, Functions, Ty, big, int};
+use crate::functions::scalar::overload::{Args, Functions, Ty};
+use crate::functions::scalar::returns::{big, int};
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("gcd", &[Ty::Int, Ty::Int], int, |args| integers(args, divisor));

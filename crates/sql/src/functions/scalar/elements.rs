@@ -16,7 +16,8 @@ use crate::cast::strict::STRICT_CAST;
 use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
 use crate::functions::scalar::arrays::{element, list_of};
-use crate::functions::scalar::{Args, Functions, Overload, Ty, boolean, int};
+use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
+use crate::functions::scalar::returns::{boolean, int};
 
 pub(crate) fn register(functions: &mut Functions) {
     let mut add = |name, params, result, body| {

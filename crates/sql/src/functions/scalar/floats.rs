@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::{Args, Functions, Ty, double};
+use crate::functions::scalar::overload::{Args, Functions, Ty};
+use crate::functions::scalar::returns::double;
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("exp", &[Ty::Float], double, |a| {

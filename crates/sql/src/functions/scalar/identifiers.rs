@@ -6,7 +6,8 @@ use arrow_array::cast::AsArray;
 use types::{SqlError, SqlResult};
 
 use crate::functions::scalar::arrays::text_lists;
-use crate::functions::scalar::{Functions, Ty, invalid_parameter, text_array};
+use crate::functions::scalar::overload::{Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::text_array;
 
 pub(crate) fn register(functions: &mut Functions) {
     for params in [&[Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Bool]] {

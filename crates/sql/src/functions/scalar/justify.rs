@@ -4,7 +4,8 @@ use arrow_array::types::IntervalMonthDayNano;
 use types::SqlResult;
 
 use crate::functions::scalar::dates::{DAY, micros, span, spans_of};
-use crate::functions::scalar::{Functions, Ty, interval};
+use crate::functions::scalar::overload::{Functions, Ty};
+use crate::functions::scalar::returns::interval;
 
 const MONTH_DAYS: i64 = 30;
 

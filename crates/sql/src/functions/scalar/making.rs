@@ -9,9 +9,8 @@ use types::zone::{self, Zone};
 use types::{SqlError, SqlResult};
 
 use crate::functions::scalar::dates::{DAY, SECOND, out_of_range, points_of, span, spans_of};
-use crate::functions::scalar::{
-    Args, Functions, Ty, date, interval, invalid_parameter, time_of_day, timestamp, timestamptz,
-};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{date, interval, time_of_day, timestamp, timestamptz};
 
 /// The first day: November 24 of the year 4714 before Christ, where the count of Julian days begins.
 const FIRST_DAY: i64 = -2_440_588;

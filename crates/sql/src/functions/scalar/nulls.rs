@@ -8,8 +8,9 @@ use arrow_schema::DataType;
 use types::SqlResult;
 use types::text::format_value;
 
+use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
+use crate::functions::scalar::returns::{int, text};
 use crate::functions::scalar::strings::quote_literal;
-use crate::functions::scalar::{Args, Functions, Overload, Ty, int, text};
 
 pub(crate) fn register(functions: &mut Functions) {
     let mut count = |name, body| {

@@ -10,7 +10,8 @@ use datafusion_common::ScalarValue;
 use types::numeric::{FREE, PRODUCT_SCALE, QUOTIENT, divide, divide_whole, multiply, round, wide};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::{Args, Functions, Ty, double, int, invalid_parameter};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{double, int};
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict(
@@ -95,7 +96,7 @@ fn others(functions: &mut Functions) {
         let (_, scale) = wide(args.arrays[0].as_ref())?;
         Ok(Arc::new(args.each::<_, Int32Array>(|_| Ok(Some(i32::from(scale))))?))
     });
-    functions.strict("mod", &[Ty::Big, Ty::Big], crate::functions::scalar::big, |args| {
+    functions.strict("mod", &[Ty::Big, Ty::Big], crate::functions::scalar::returns::big, |args| {
         Ok(Arc::new(args.each::<_, Int64Array>(|row| {
             let (a, b) = (args.big(0, row), args.big(1, row));
             if b == 0 {

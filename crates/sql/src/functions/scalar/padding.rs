@@ -2,7 +2,8 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::{Args, Functions, Ty, invalid_parameter, text};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::text;
 
 /// Longest text that a function makes, in bytes: what PostgreSQL allocates at most at once.
 const TEXT_BYTES_MAX: usize = 0x3fff_ffff;

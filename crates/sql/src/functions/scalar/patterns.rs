@@ -6,8 +6,9 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 
 use crate::functions::scalar::arrays::text_lists;
+use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::regexps::operator_pattern;
-use crate::functions::scalar::{Args, Functions, Overload, Ty, text, text_array};
+use crate::functions::scalar::returns::{text, text_array};
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("similar_to_regex", &[Ty::Text, Ty::Text], text, |args| {

@@ -15,9 +15,8 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::error::from_arrow;
 use crate::functions::scalar::arrays::text_lists;
-use crate::functions::scalar::{
-    Args, Functions, Ty, boolean, int, invalid_parameter, text, text_array,
-};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{boolean, int, text, text_array};
 
 /// Compiled expressions that a thread keeps: those of a statement and some more.
 const KEPT_MAX: usize = 64;

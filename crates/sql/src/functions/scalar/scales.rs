@@ -12,7 +12,8 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
 use crate::functions::scalar::arrays::{alike, with_one_zero};
-use crate::functions::scalar::{Args, Functions, Ty, int};
+use crate::functions::scalar::overload::{Args, Functions, Ty};
+use crate::functions::scalar::returns::int;
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("min_scale", &[Ty::Num], int, |args| {

@@ -9,7 +9,8 @@ use arrow_schema::DataType;
 use types::numeric::{wide, without_exponent};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::{Args, Functions, Ty, big, int, invalid_parameter};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{big, int};
 
 /// Bytes of a length, but for short values.
 const LENGTH: usize = 4;

@@ -10,9 +10,8 @@ use md5::{Digest, Md5};
 use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::{
-    Args, Functions, Overload, Ty, bytes, int, invalid_parameter, text,
-};
+use crate::functions::scalar::overload::{Args, Functions, Overload, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{bytes, int, text};
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("md5", &[Ty::Text], text, |args| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::functions::scalar::{Functions, Ty};
+use crate::functions::scalar::overload::{Functions, Ty};
 
 pub(crate) fn register(functions: &mut Functions) {
     // The value as it is, which may be null whatever its column says: there may be no row.

@@ -11,9 +11,10 @@ use datafusion_functions::{string, unicode};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::error::from_library;
-use crate::functions::library::LIBRARY;
+use crate::functions::options::OPTIONS;
 use crate::functions::scalar::bytea::{byte_strings, value};
-use crate::functions::scalar::{Args, Functions, Ty, bytes, int, text};
+use crate::functions::scalar::overload::{Args, Functions, Ty};
+use crate::functions::scalar::returns::{bytes, int, text};
 
 pub(crate) fn register(functions: &mut Functions) {
     for name in ["substr", "substring"] {
@@ -87,7 +88,7 @@ fn by_library(function: &ScalarUDF, args: &Args<'_>) -> SqlResult<ArrayRef> {
         arg_fields: args.arrays.iter().map(field).collect(),
         number_rows: args.rows,
         return_field: Arc::new(Field::new("", args.ty.clone(), true)),
-        config_options: Arc::clone(&LIBRARY.options),
+        config_options: Arc::clone(&OPTIONS),
     };
     let result = function.invoke_with_args(call).map_err(from_library)?;
     result.into_array(args.rows).map_err(from_library)

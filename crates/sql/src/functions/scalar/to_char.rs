@@ -10,7 +10,9 @@ use types::numeric::wide;
 use types::zone::{self, Zone};
 
 use crate::functions::scalar::date_parts::iso_week;
-use crate::functions::scalar::{Args, Functions, Ty, date, dates, text, timestamptz};
+use crate::functions::scalar::dates;
+use crate::functions::scalar::overload::{Args, Functions, Ty};
+use crate::functions::scalar::returns::{date, text, timestamptz};
 use date_template::{Field, Piece};
 use numbers::{float, number};
 use read_number::{number_type, to_number};

@@ -6,7 +6,8 @@ use arrow_array::BooleanArray;
 use types::{SqlError, SqlResult, SqlState};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::functions::scalar::{Args, Functions, Ty, boolean, invalid_parameter, text};
+use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns::{boolean, text};
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("unistr", &[Ty::Text], text, |args| {

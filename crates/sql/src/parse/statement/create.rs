@@ -1,6 +1,7 @@
 //! What `CREATE TABLE`, `CREATE INDEX` and `DROP` say.
 
-use crate::parse::constraint::{ColumnSpec, ConstraintSpec};
+use crate::catalog::view::ViewDef;
+use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec};
 use crate::parse::statement::query::Query;
 
 /// What becomes of a temporary table when a transaction commits.
@@ -81,4 +82,13 @@ pub enum DropObject {
     View,
     /// A sequence.
     Sequence,
+}
+
+/// `CREATE VIEW`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateView {
+    /// The view.
+    pub view: ViewDef,
+    /// Takes the place of a view of this name.
+    pub or_replace: bool,
 }

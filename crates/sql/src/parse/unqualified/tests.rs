@@ -1,6 +1,6 @@
 //! Which names are found.
 
-use crate::parse::Template;
+use crate::parse::template::Template;
 
 /// The names of a statement, and how it writes those that are written otherwise.
 fn check(text: &str, expected: &str) {

@@ -9,8 +9,8 @@ use datafusion_sql::sqlparser::ast::{
     Value, visit_expressions,
 };
 
+use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::identifier;
-use crate::parse::parsed_query;
 use crate::rewrite::names::{APART, item_name};
 
 /// Sets such outputs of the outermost query apart; who names one alone in `ORDER BY` means the output,

@@ -9,8 +9,9 @@ use datafusion_sql::sqlparser::ast::{
     TableFactor, VisitMut, VisitorMut, visit_expressions,
 };
 
+use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::identifier;
-use crate::parse::{SET_FUNCTIONS, parsed_query};
+use crate::parse::set_functions::SET_FUNCTIONS;
 use crate::rewrite::names::{APART, item_name};
 
 /// Wraps such queries, wherever they stand.

@@ -14,10 +14,9 @@ use types::{SqlError, SqlResult};
 
 use super::super::frame::End;
 use super::super::{Function, WindowExpr, not_positive_place};
-use super::cut;
-use super::{Piece, Rows, groups, merged};
+use super::{Piece, Rows, cut, groups, merged};
 use crate::error::{from_arrow, from_library};
-use crate::expr::aggregate::Kind;
+use crate::expr::aggregate::kind::Kind;
 use crate::expr::average;
 
 /// A function of all rows so far.

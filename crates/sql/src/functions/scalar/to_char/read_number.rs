@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::scalar::Args;
+use crate::functions::scalar::overload::Args;
 use crate::functions::scalar::to_char::number_template::{Piece, Template, Word};
 
 /// As many places as the text has, or as the template has digits after its point where the text is no

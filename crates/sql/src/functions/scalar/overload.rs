@@ -1,0 +1,339 @@
+//! What a function is: a list of overloads, that is types of parameters, type of the result, and a body that works
+//! on vectors. A call takes the overload that needs the fewest conversions.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Float64Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    Time64MicrosecondType, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+/// A kind of parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ty {
+    Int,
+    Big,
+    Float,
+    /// A decimal of any precision and scale; integers become decimals.
+    Num,
+    Text,
+    Date,
+    Ts,
+    Tz,
+    Time,
+    Interval,
+    Bool,
+    Bytes,
+    /// An array of anything.
+    List,
+    /// A literal whose text is an array.
+    ListText,
+    /// Anything, as it is.
+    Any,
+}
+
+/// One way to call a function.
+pub(crate) struct Overload {
+    pub(crate) params: &'static [Ty],
+    /// The last parameter may be repeated, or left out.
+    pub(crate) variadic: bool,
+    /// The type of the result, given those of the arguments and their constant values.
+    pub(crate) result: fn(&[DataType], &[Option<&ScalarValue>]) -> DataType,
+    pub(crate) body: fn(&Args<'_>) -> SqlResult<ArrayRef>,
+    /// Whether null arguments reach the body; else the result is null where one of them is.
+    pub(crate) nulls: bool,
+}
+
+/// The arguments of a call.
+pub(crate) struct Args<'a> {
+    pub(crate) arrays: &'a [ArrayRef],
+    pub(crate) rows: usize,
+    pub(crate) ty: &'a DataType,
+}
+
+impl Args<'_> {
+    pub(crate) fn text(&self, i: usize) -> &StringViewArray {
+        self.arrays[i].as_string_view()
+    }
+
+    pub(crate) fn big(&self, i: usize, row: usize) -> i64 {
+        self.arrays[i].as_primitive::<Int64Type>().value(row)
+    }
+
+    pub(crate) fn int(&self, i: usize, row: usize) -> i32 {
+        self.arrays[i].as_primitive::<Int32Type>().value(row)
+    }
+
+    pub(crate) fn float(&self, i: usize, row: usize) -> f64 {
+        self.arrays[i].as_primitive::<Float64Type>().value(row)
+    }
+
+    pub(crate) fn micros(&self, i: usize, row: usize) -> i64 {
+        self.arrays[i].as_primitive::<TimestampMicrosecondType>().value(row)
+    }
+
+    pub(crate) fn date(&self, i: usize, row: usize) -> i32 {
+        self.arrays[i].as_primitive::<Date32Type>().value(row)
+    }
+
+    pub(crate) fn time(&self, i: usize, row: usize) -> i64 {
+        self.arrays[i].as_primitive::<Time64MicrosecondType>().value(row)
+    }
+
+    pub(crate) fn interval(&self, i: usize, row: usize) -> IntervalMonthDayNano {
+        self.arrays[i].as_primitive::<IntervalMonthDayNanoType>().value(row)
+    }
+
+    pub(crate) fn is_null(&self, row: usize) -> bool {
+        self.arrays.iter().any(|a| a.is_null(row))
+    }
+
+    /// The values of rows without null arguments, gathered.
+    pub(crate) fn each<T, C: FromIterator<Option<T>>>(
+        &self,
+        f: impl Fn(usize) -> SqlResult<Option<T>>,
+    ) -> SqlResult<C> {
+        (0..self.rows).map(|row| if self.is_null(row) { Ok(None) } else { f(row) }).collect()
+    }
+
+    /// The same of texts.
+    pub(crate) fn texts(
+        &self,
+        f: impl Fn(usize) -> SqlResult<Option<String>>,
+    ) -> SqlResult<ArrayRef> {
+        Ok(Arc::new(self.each::<_, StringViewArray>(f)?))
+    }
+}
+
+/// A function with its overloads.
+pub(crate) struct Function {
+    name: &'static str,
+    overloads: Vec<Overload>,
+    signature: Signature,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// Functions while they are registered.
+pub(crate) struct Functions(pub(crate) Vec<Function>);
+
+impl Functions {
+    pub(crate) fn add(&mut self, name: &'static str, overload: Overload) {
+        match self.0.iter_mut().find(|f| f.name == name) {
+            Some(function) => function.overloads.push(overload),
+            None => self.0.push(Function {
+                name,
+                overloads: vec![overload],
+                signature: Signature::user_defined(Volatility::Immutable),
+            }),
+        }
+    }
+
+    /// An overload that is null where an argument is, with a result of one type.
+    pub(crate) fn strict(
+        &mut self,
+        name: &'static str,
+        params: &'static [Ty],
+        result: fn(&[DataType], &[Option<&ScalarValue>]) -> DataType,
+        body: fn(&Args<'_>) -> SqlResult<ArrayRef>,
+    ) {
+        self.add(name, Overload { params, variadic: false, result, body, nulls: false });
+    }
+
+    /// The planner neither computes a call of this function nor makes one of two.
+    pub(crate) fn volatile(&mut self, name: &str) {
+        for function in self.0.iter_mut().filter(|f| f.name == name) {
+            function.signature = Signature::user_defined(Volatility::Volatile);
+        }
+    }
+}
+
+impl Function {
+    /// The cheapest overload for these arguments.
+    fn resolve(&self, args: &[DataType]) -> Result<&Overload> {
+        let costs = self.overloads.iter().filter_map(|o| Some((o.cost(args)?, o)));
+        costs.min_by_key(|(cost, _)| *cost).map(|(_, o)| o).ok_or_else(|| {
+            let names: Vec<String> = args.iter().map(crate::render::type_name).collect();
+            let message = format!("function {}({}) does not exist", self.name, names.join(", "));
+            DataFusionError::External(Box::new(SqlError::new(
+                SqlState::UNDEFINED_FUNCTION,
+                message,
+            )))
+        })
+    }
+}
+
+impl Overload {
+    fn cost(&self, args: &[DataType]) -> Option<u32> {
+        let fits = match self.variadic {
+            true => args.len() + 1 >= self.params.len(),
+            false => args.len() == self.params.len(),
+        };
+        if !fits {
+            return None;
+        }
+        let last = *self.params.last().unwrap_or(&Ty::Any);
+        let param = |i: usize| self.params.get(i).copied().unwrap_or(last);
+        args.iter().enumerate().try_fold(0, |sum, (i, ty)| Some(sum + param(i).cost(ty)?))
+    }
+
+    fn coerced(&self, args: &[DataType]) -> Vec<DataType> {
+        let last = *self.params.last().unwrap_or(&Ty::Any);
+        let param = |i: usize| self.params.get(i).copied().unwrap_or(last);
+        args.iter().enumerate().map(|(i, ty)| param(i).arrow(ty)).collect()
+    }
+}
+
+impl Ty {
+    /// What it costs to convert an argument; `None` where PostgreSQL does not.
+    fn cost(self, from: &DataType) -> Option<u32> {
+        let integer = from.is_integer();
+        let decimal = matches!(from, DataType::Decimal128(..) | DataType::Decimal256(..));
+        Some(match (self, from) {
+            (_, DataType::Null) => 1,
+            (Ty::Any, _) => 8,
+            (Ty::Text, DataType::Utf8) => 0,
+            (Ty::Text, DataType::Utf8View | DataType::LargeUtf8) => 0,
+            // A literal whose type is not known yet.
+            (Ty::List, DataType::Utf8) => return None,
+            (_, DataType::Utf8) => 2,
+            (Ty::ListText, _) => return None,
+            (Ty::Int, DataType::Int32 | DataType::Int16) | (Ty::Big, DataType::Int64) => 0,
+            (Ty::Int, DataType::UInt32) => return None,
+            (Ty::Big, _) if integer => 1,
+            // Constants of the library's own rewrites are of 64 bits.
+            (Ty::Int, DataType::Int64) => 3,
+            (Ty::Num, _) if decimal => 0,
+            (Ty::Num, _) if integer => 3,
+            (Ty::Float, DataType::Float64) => 0,
+            (Ty::Float, DataType::Float32) => 1,
+            // As PostgreSQL prefers double precision.
+            (Ty::Float, _) if integer => 2,
+            (Ty::Float, _) if decimal => 4,
+            (Ty::Date, DataType::Date32) => 0,
+            (Ty::Ts, DataType::Timestamp(_, None)) | (Ty::Tz, DataType::Timestamp(_, Some(_))) => 0,
+            (Ty::Ts, DataType::Date32) => 1,
+            (Ty::Tz, DataType::Date32) => 3,
+            (Ty::Tz, DataType::Timestamp(_, None)) => 2,
+            (Ty::Time, DataType::Time64(_)) | (Ty::Interval, DataType::Interval(_)) => 0,
+            (Ty::Interval, DataType::Time64(_)) => 2,
+            (Ty::Bool, DataType::Boolean) => 0,
+            (Ty::Bytes, DataType::Binary | DataType::BinaryView) => 0,
+            (Ty::List, DataType::List(_)) => 0,
+            _ => return None,
+        })
+    }
+
+    /// The vector type of the parameter for an argument.
+    fn arrow(self, from: &DataType) -> DataType {
+        match self {
+            Ty::Int => DataType::Int32,
+            Ty::Big => DataType::Int64,
+            Ty::Float => DataType::Float64,
+            Ty::Num => match from {
+                DataType::Decimal128(..) | DataType::Decimal256(..) => from.clone(),
+                DataType::Int16 => DataType::Decimal128(5, 0),
+                DataType::Int32 => DataType::Decimal128(10, 0),
+                DataType::Int64 => DataType::Decimal128(19, 0),
+                DataType::UInt64 | DataType::Null => DataType::Decimal128(20, 0),
+                _ => DataType::Decimal128(38, 10),
+            },
+            // A literal stays one, so that types may depend on its value.
+            Ty::Text | Ty::ListText if *from == DataType::Utf8 => DataType::Utf8,
+            Ty::Text | Ty::ListText => DataType::Utf8View,
+            Ty::Date => DataType::Date32,
+            Ty::Ts => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Ty::Tz => LogicalType::TimestampTz.arrow(),
+            Ty::Time => DataType::Time64(TimeUnit::Microsecond),
+            Ty::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            Ty::Bool => DataType::Boolean,
+            Ty::Bytes => DataType::BinaryView,
+            Ty::List | Ty::Any if *from == DataType::Utf8 => DataType::Utf8View,
+            Ty::List if *from == DataType::Null => LogicalType::Text.array_of().arrow(),
+            Ty::List | Ty::Any => from.clone(),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, args: &[DataType]) -> Result<Vec<DataType>> {
+        crate::patience::check()?;
+        Ok(self.resolve(args)?.coerced(args))
+    }
+
+    fn return_type(&self, args: &[DataType]) -> Result<DataType> {
+        let overload = self.resolve(args)?;
+        Ok((overload.result)(&overload.coerced(args), &vec![None; args.len()]))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<arrow_schema::FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
+        let overload = self.resolve(&types)?;
+        let ty = (overload.result)(&overload.coerced(&types), args.scalar_arguments);
+        Ok(Arc::new(arrow_schema::Field::new(self.name, ty, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
+        let overload = self.resolve(&types)?;
+        let rows = args.number_rows;
+        let wanted = overload.coerced(&types);
+        let mut arrays = Vec::with_capacity(args.args.len());
+        for (value, ty) in args.args.into_iter().zip(&wanted) {
+            let ty = if *ty == DataType::Utf8 { &DataType::Utf8View } else { ty };
+            let array = value.into_array(rows)?;
+            arrays.push(match array.data_type() == ty {
+                true => array,
+                false => {
+                    arrow_cast::cast_with_options(&array, ty, &crate::cast::strict::STRICT_CAST)?
+                }
+            });
+        }
+        let call = Args { arrays: &arrays, rows, ty: args.return_field.data_type() };
+        let result = match !overload.nulls && (0..rows).all(|row| call.is_null(row)) && rows > 0 {
+            true => Ok(arrow_array::new_null_array(call.ty, rows)),
+            false => (overload.body)(&call),
+        };
+        let array = result.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+pub(crate) fn invalid_parameter(message: impl Into<String>) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
