@@ -10,9 +10,9 @@ use types::{Column, SqlError, SqlResult, SqlState, oid};
 
 use crate::analyze::scalar::bind_scalar;
 use crate::catalog::Catalog;
+use crate::dml::insert::{cell, has_query};
 use crate::error::from_arrow;
 use crate::expr::scalar::Expr;
-use crate::insert::{cell, has_query};
 use crate::parse::statement::prepare::Execute;
 use crate::parse::template::Parameter;
 

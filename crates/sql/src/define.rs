@@ -405,8 +405,9 @@ impl Draft {
         }
         let table = Arc::new(table);
         crate::dml::defaults::Defaults::new(&table, catalog)?;
-        let none =
-            arrow_array::RecordBatch::new_empty(crate::insert::incoming_schema(&table).arrow());
+        let none = arrow_array::RecordBatch::new_empty(
+            crate::dml::insert::incoming_schema(&table).arrow(),
+        );
         crate::dml::compiled::RowRules::of(&table, catalog)?.filled(&table, none).map(|_| ())
     }
 }

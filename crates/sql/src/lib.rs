@@ -3,30 +3,28 @@
 //! The logical library parses, binds, decorrelates and rewrites; estimates, join order, access paths and
 //! physical plans are ours. Pure functions over the catalog: no I/O, no clock, no `async fn`.
 
-pub(crate) mod analyze;
-pub(crate) mod cast;
 pub mod catalog;
 pub mod constraints;
+pub mod definition;
+pub mod dml;
 pub mod expr;
-pub(crate) mod functions;
-pub(crate) mod optimize;
 pub mod parse;
 pub mod plan;
 pub mod sequence;
 pub mod statistics;
 
+mod analyze;
 mod arguments;
+mod cast;
 mod cost;
 mod define;
-pub mod definition;
-pub mod dml;
 mod error;
 mod estimate;
 mod explain;
-mod files;
+mod functions;
 mod generic;
-mod insert;
 mod logical;
+mod optimize;
 mod options;
 mod parameters;
 mod patience;
@@ -40,8 +38,6 @@ mod signatures;
 mod size;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tpch;
 
 pub use crate::analyze::system::{SystemFunction, SystemValue, system_column};
 pub use crate::analyze::view::view_columns;
@@ -50,12 +46,12 @@ pub use arguments::arguments;
 pub use catalog::view::ViewDef;
 pub use datafusion_common::ScalarValue;
 pub use define::{Draft, UniqueDraft, names_column, renamed_in};
+pub use dml::insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
-pub use files::{FILES_SCHEMA, FileCall, FileFormat};
 pub use generic::{Generic, RowChange};
-pub use insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use options::{DeviceProfile, InFlight, PlannerOptions};
 pub use parameters::{check, parameter_types};
+pub use parse::file_call::{FILES_SCHEMA, FileCall, FileFormat};
 pub use parse::statement::Statement;
 pub use parse::statement::bound::Bound;
 pub use parse::statement::query::Query;

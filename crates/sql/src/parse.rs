@@ -19,6 +19,7 @@ pub(crate) mod dml;
 pub(crate) mod exclude;
 pub(crate) mod explain;
 pub(crate) mod expressions;
+pub(crate) mod file_call;
 pub(crate) mod files;
 pub(crate) mod include;
 pub(crate) mod lock;

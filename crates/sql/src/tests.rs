@@ -1,5 +1,7 @@
 //! Plans of TPC-H, of its selective variants, and errors of binding.
 
+pub(crate) mod tpch;
+
 use types::SqlResult;
 
 use crate::catalog::Catalog;
@@ -8,7 +10,7 @@ use crate::options::{DeviceProfile, InFlight, PlannerOptions};
 use crate::parse::statement::Statement;
 use crate::parse::text::parse;
 use crate::plan::Plan;
-use crate::tpch::Tpch;
+use crate::tests::tpch::Tpch;
 
 const QUERIES: [&str; 22] = [
     include_str!("../../bench/queries/q01.sql"),
@@ -348,9 +350,9 @@ fn inserted_values_are_converted() {
             return Err(crate::catalog::missing::table_not_found(&catalog, &insert.table));
         };
         let mut defaults = crate::dml::defaults::Defaults::new(&table, &catalog)?;
-        match crate::insert::insert_rows(&insert, &catalog, &mut defaults)? {
-            crate::insert::InsertRows::Values(batch) => Ok(batch),
-            crate::insert::InsertRows::Queries(..) => panic!("{text} has a query"),
+        match crate::dml::insert::insert_rows(&insert, &catalog, &mut defaults)? {
+            crate::dml::insert::InsertRows::Values(batch) => Ok(batch),
+            crate::dml::insert::InsertRows::Queries(..) => panic!("{text} has a query"),
         }
     };
     let show = |text: &str| match insert(text) {

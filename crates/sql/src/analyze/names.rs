@@ -20,10 +20,10 @@ use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
 use crate::catalog::Catalog;
 use crate::catalog::missing::table_not_found;
-use crate::files::FILES_SCHEMA;
 use crate::functions::library::{LIBRARY, aggregate_name};
 use crate::functions::sets_mark;
 use crate::functions::sets_mark::SETS_MARK;
+use crate::parse::file_call::FILES_SCHEMA;
 
 /// What the library may ask about names.
 pub(crate) struct Names<'a> {

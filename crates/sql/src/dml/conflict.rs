@@ -12,9 +12,9 @@ use super::expressions::{compiled, qualified};
 use super::target::assigned;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::Deferral;
+use crate::dml::insert::unknown_column;
 use crate::error::{from_arrow, from_library};
 use crate::expr::scalar::Expr;
-use crate::insert::unknown_column;
 use crate::parse::dml::{Arbiter, Insert};
 
 /// What an `INSERT` does about rows that are there already.

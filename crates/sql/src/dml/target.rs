@@ -13,7 +13,7 @@ use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, ColumnStatistics, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::dml::assign::literal_as;
-use crate::insert::unknown_column;
+use crate::dml::insert::unknown_column;
 use crate::parse::dialect::Postgres;
 use crate::parse::dml::{Assignment, Delete, Update};
 use crate::parse::statement::query::Query;

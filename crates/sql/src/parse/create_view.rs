@@ -13,7 +13,7 @@ pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> 
     if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
         return Err(SqlError::unsupported("this form of CREATE VIEW"));
     }
-    if crate::files::reads_files(&create.query) {
+    if crate::parse::file_call::reads_files(&create.query) {
         return Err(SqlError::unsupported("a view of files")
             .with_hint("Copy the files into a table, and make a view of that."));
     }

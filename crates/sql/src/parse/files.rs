@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::files::{FILES_SCHEMA, FileCall, FileFormat};
+use crate::parse::file_call::{FILES_SCHEMA, FileCall, FileFormat};
 use crate::parse::object_name::identifier;
 
 /// Puts relations into the places of calls and names.

@@ -8,7 +8,7 @@ use types::{Column, LogicalType, Schema};
 use super::{column_statistics, decode_table, encode_table};
 use crate::catalog::{Catalog, ColumnStatistics, IndexDef, IndexId, IndexMethod};
 use crate::constraints::Deferral;
-use crate::tpch::Tpch;
+use crate::tests::tpch::Tpch;
 
 fn numbers(batches: &[Vec<Option<i64>>], rows: u64) -> ColumnStatistics {
     let ty = LogicalType::Int64;

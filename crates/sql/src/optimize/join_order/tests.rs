@@ -13,7 +13,7 @@ use crate::options::PlannerOptions;
 use crate::parse::statement::Statement;
 use crate::parse::text::parse;
 use crate::physical::Physical;
-use crate::tpch::Tpch;
+use crate::tests::tpch::Tpch;
 
 /// Two selective ends of a chain whose middle join is large.
 const ENDS: &str = "select count(*) from orders, customer, supplier, partsupp
