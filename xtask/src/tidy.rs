@@ -8,6 +8,8 @@ mod circles;
 mod edges;
 mod files;
 mod functions;
+mod imports;
+mod levels;
 mod map;
 mod sources;
 mod unsafe_code;
@@ -75,6 +77,7 @@ fn check_all(root: &Path) -> Result<Vec<Finding>, String> {
     }
     findings.extend(functions::check(&texts, &ratchet));
     findings.extend(circles::check(&texts, &ratchet));
+    findings.extend(levels::check(&texts));
     findings.extend(unsafe_code::check(&texts, &map));
     findings.extend(book::check(&texts, |path| root.join(path).exists()));
     Ok(findings)

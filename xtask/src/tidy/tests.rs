@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::files::Text;
 use super::map::Map;
-use super::{book, circles, edges, files, functions, sources, unsafe_code, waits};
+use super::{book, circles, edges, files, functions, levels, sources, unsafe_code, waits};
 
 const ARCHITECTURE: &str = "# A
 
@@ -273,4 +273,61 @@ fn the_largest_circle_may_only_become_smaller() {
     assert_eq!(findings("").len(), 1);
     let [fallen] = &findings("import_circle.x = 3")[..] else { panic!("one finding") };
     assert!(fallen.contains("may be 2 now"), "{fallen}");
+}
+
+/// A crate with these rows of levels and these modules; what is found.
+fn levels_found(rows: &[&str], modules: &[(&str, &str)]) -> Vec<String> {
+    let table = format!(
+        "# x\n\n## Levels\n\n| level | module | what |\n|---|---|---|\n{}\n",
+        rows.join("\n")
+    );
+    let source = |(name, code): &(&str, &str)| text(&format!("crates/x/src/{name}"), code);
+    let mut files: Vec<Text> = modules.iter().map(source).collect();
+    files.push(text("crates/x/README.md", &table));
+    levels::check(&files).iter().map(ToString::to_string).collect()
+}
+
+const LEVELS: [&str; 3] =
+    ["| High | `a` | above |", "| Low | `b`, `c` | below |", "| Low | `d` | below |"];
+
+#[test]
+fn imports_go_down_the_levels() {
+    let down = [
+        ("lib.rs", "mod a; mod b; pub use a::A;"),
+        ("a.rs", "mod e; use crate::b::B; use crate::d::f;"),
+        ("a/e.rs", "use crate::c::C;"),
+        ("b.rs", "use crate::c::C;"),
+        ("c.rs", "use crate::d; struct C;"),
+        ("d.rs", "fn f() { crate::b::g() }"),
+        ("d/tests.rs", "use crate::a::A;"),
+    ];
+    assert_eq!(levels_found(&LEVELS, &down), [""; 0]);
+    let upward = "the level \"Low\" imports";
+    let ways = [
+        ("use crate::a::e::{A, B};", "A, B of `crates/x/src/a/e.rs` from \"High\""),
+        ("fn f() { crate::a::g() }", "g of `crates/x/src/a.rs` from \"High\""),
+        ("use super::a;", "all of `crates/x/src/a.rs` from \"High\""),
+        ("use crate::A;", "A of `crates/x/src/lib.rs` from \"root\""),
+    ];
+    for (code, what) in ways {
+        let mut modules = down;
+        modules[5].1 = code;
+        let expected = format!("crates/x/src/d.rs: {upward} {what}, which is above it");
+        assert_eq!(levels_found(&LEVELS, &modules), [expected], "{code}");
+    }
+}
+
+#[test]
+fn every_module_has_one_level() {
+    let modules = [("lib.rs", ""), ("a.rs", ""), ("b.rs", ""), ("c/mod.rs", ""), ("d/e.rs", "")];
+    assert_eq!(levels_found(&LEVELS, &modules), [""; 0]);
+    let said = |rows: &[&str]| levels_found(rows, &modules).join("; ");
+    assert_eq!(said(&LEVELS[..2]), "crates/x/README.md: the module `d` has no level");
+    let gone = [&LEVELS[..], &["| Low | `f` | below |"]].concat();
+    assert_eq!(said(&gone), "crates/x/README.md: there is no module `f`");
+    let twice = [&LEVELS[..], &["| Last | `d` | below |"]].concat();
+    assert_eq!(said(&twice), "crates/x/README.md: modules with two levels: d");
+    let apart = [LEVELS[1], LEVELS[0], LEVELS[2]];
+    assert!(said(&apart).contains("the level \"Low\" do not stand together"), "{}", said(&apart));
+    assert!(said(&["| Low | `a` |"]).contains("bad row"));
 }
