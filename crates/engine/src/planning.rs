@@ -182,7 +182,7 @@ impl Session {
     }
 
     async fn plan_over_what_is_known(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
-        match query.bound.as_ref().filter(|bound| bound.generic.is_some()) {
+        match query.bound.as_ref().filter(|bound| bound.generic().is_some()) {
             Some(bound) => self.plan_again(bound, cancel).await,
             None => self.plan_anew(query, cancel).await,
         }

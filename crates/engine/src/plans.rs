@@ -158,7 +158,7 @@ impl Session {
 
     /// How a statement is run that has a generic plan, which is good still.
     pub(crate) fn planned_before(&self, bound: &Bound, catalog: &SystemCatalog) -> Option<Planned> {
-        let generic = bound.generic.as_ref().filter(|generic| generic.holds(catalog))?;
+        let generic = bound.generic().filter(|generic| generic.holds(catalog))?;
         let (began, options) = (time::now(), self.planner_options_now());
         let _entered = types::zone::enter(self.context());
         let plan = generic.plan(&bound.parameters, catalog, &options).ok()?;

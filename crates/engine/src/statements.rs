@@ -248,7 +248,7 @@ impl Session {
         let clock = StatementTimeout::start(&self.settings, &cancel);
         // To be described is not to run: a plan that was kept serves, none is made to be kept.
         let mut query = query.clone();
-        query.bound.take_if(|bound| bound.generic.is_none());
+        query.bound.take_if(|bound| bound.generic().is_none());
         Ok(clock.judge(self.plan(&query, &cancel).await)?.1.root.schema.clone())
     }
 

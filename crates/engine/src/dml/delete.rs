@@ -17,7 +17,7 @@ use crate::writing::{Finding, Writing};
 
 /// Deletes rows, and what refers to them where a constraint says so.
 pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
-    let Some(execution) = &delete.execution else {
+    let Some(execution) = delete.execution() else {
         return Box::pin(planned(writing, delete)).await;
     };
     if let Some(result) = compiled::delete(writing, execution).await? {
@@ -31,7 +31,7 @@ pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<
 
 /// The same by a query that finds the rows.
 async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
-    if let Some(bound) = delete.bound.as_ref().filter(|bound| bound.generic.is_some()) {
+    if let Some(bound) = delete.bound.as_ref().filter(|bound| bound.generic().is_some()) {
         return Box::pin(again(writing, delete, bound)).await;
     }
     let target = TargetCatalog::new(&writing.catalog, &delete.table)?;
@@ -49,7 +49,7 @@ async fn again(
     delete: &Delete,
     bound: &Bound,
 ) -> SqlResult<StatementResult> {
-    let known = bound.generic.as_ref().and_then(|generic| generic.change());
+    let known = bound.generic().and_then(|generic| generic.change());
     if let Some(known) = known
         && let Some(finding) = writing.finding_again(bound)
     {

@@ -28,7 +28,7 @@ pub(crate) async fn insert(
     writing: &Writing<'_>,
     insert: &Arc<Insert>,
 ) -> SqlResult<StatementResult> {
-    let Some(execution) = &insert.execution else {
+    let Some(execution) = insert.execution() else {
         return Box::pin(planned(writing, insert)).await;
     };
     if let Some(result) = compiled::insert(writing, execution).await? {

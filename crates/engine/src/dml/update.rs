@@ -21,7 +21,7 @@ use crate::writing::{Finding, Writing};
 
 /// Changes rows, and what refers to their keys where a constraint says so.
 pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
-    let Some(execution) = &update.execution else {
+    let Some(execution) = update.execution() else {
         return Box::pin(planned(writing, update)).await;
     };
     if let Some(result) = compiled::update(writing, execution).await? {
@@ -35,7 +35,7 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
 
 /// The same by a query that finds the rows.
 async fn planned(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
-    if let Some(bound) = update.bound.as_ref().filter(|bound| bound.generic.is_some()) {
+    if let Some(bound) = update.bound.as_ref().filter(|bound| bound.generic().is_some()) {
         return Box::pin(again(writing, update, bound)).await;
     }
     let target = TargetCatalog::new(&writing.catalog, &update.table)?;
@@ -53,7 +53,7 @@ async fn again(
     update: &Update,
     bound: &Bound,
 ) -> SqlResult<StatementResult> {
-    let known = bound.generic.as_ref().and_then(|generic| generic.change());
+    let known = bound.generic().and_then(|generic| generic.change());
     if let Some(known) = known
         && let Some(finding) = writing.finding_again(bound)
     {

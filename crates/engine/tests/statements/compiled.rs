@@ -348,9 +348,9 @@ fn with_roads(name: &str, check: impl Fn(&mut Roads)) {
 
 fn is_compiled(statement: &Statement) -> bool {
     match statement {
-        Statement::Insert(insert) => insert.execution.is_some(),
-        Statement::Update(update) => update.execution.is_some(),
-        Statement::Delete(delete) => delete.execution.is_some(),
+        Statement::Insert(insert) => insert.execution().is_some(),
+        Statement::Update(update) => update.execution().is_some(),
+        Statement::Delete(delete) => delete.execution().is_some(),
         _ => false,
     }
 }
