@@ -8,7 +8,7 @@ use datafusion_sql::sqlparser::ast::{self, Value};
 use types::text::format_value;
 use types::{Column, SqlError, SqlResult, SqlState, oid};
 
-use crate::analyze::scalar::bind_scalar;
+use crate::analyze::expression::bind_scalar;
 use crate::catalog::Catalog;
 use crate::dml::insert::{cell, has_query};
 use crate::error::from_arrow;

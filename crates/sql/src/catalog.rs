@@ -317,7 +317,7 @@ pub trait Catalog: Send + Sync {
         Some(Box::new(move || sequence.next(&name, ty)))
     }
     /// The function `name` of the session or the catalog.
-    fn system_function(&self, _name: &str) -> Option<crate::catalog::function::SystemFunction> {
+    fn system_function(&self, _name: &str) -> Option<function::SystemFunction> {
         None
     }
 }

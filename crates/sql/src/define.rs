@@ -7,6 +7,8 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::catalog::missing::table_not_found;
 use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
 use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
+use crate::dml::{compiled, expressions, insert, refer, target};
+use crate::parse::object_name;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
 
@@ -285,7 +287,7 @@ impl Draft {
         let name = self.constraint_name(spec.name.clone(), base)?;
         for (&own, &other) in columns.iter().zip(&referenced) {
             let (own, other) = (&self.schema.columns[own], &schema.columns[other]);
-            crate::dml::refer::check_can_refer(&name, own, other)?;
+            refer::check_can_refer(&name, own, other)?;
         }
         let (on_delete, on_update) = (spec.on_delete, spec.on_update);
         let deferral = spec.deferral;
@@ -393,7 +395,7 @@ impl Draft {
             statistics: Arc::default(),
             constraints: Arc::default(),
         });
-        crate::dml::expressions::checks(&table, catalog)?;
+        expressions::checks(&table, catalog)?;
         self.check_generated()?;
         for (ordinal, column) in self.schema.columns.iter().enumerate() {
             let Some(identity) = self.constraints.identity_of(ordinal) else { continue };
@@ -405,10 +407,8 @@ impl Draft {
         }
         let table = Arc::new(table);
         crate::dml::defaults::Defaults::new(&table, catalog)?;
-        let none = arrow_array::RecordBatch::new_empty(
-            crate::dml::insert::incoming_schema(&table).arrow(),
-        );
-        crate::dml::compiled::RowRules::of(&table, catalog)?.filled(&table, none).map(|_| ())
+        let none = arrow_array::RecordBatch::new_empty(insert::incoming_schema(&table).arrow());
+        compiled::RowRules::of(&table, catalog)?.filled(&table, none).map(|_| ())
     }
 }
 
@@ -461,9 +461,9 @@ fn deferrable_referenced(what: &str, table: &str) -> SqlError {
 /// Errors: those of the catalog being damaged.
 pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
     use datafusion_sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
-    let mut expr = crate::dml::target::parsed(expression)?;
+    let mut expr = target::parsed(expression)?;
     let rename = |ident: &mut Ident| {
-        if crate::parse::object_name::identifier(ident) == old {
+        if object_name::identifier(ident) == old {
             *ident = Ident::with_quote('"', new);
         }
     };

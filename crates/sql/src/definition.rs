@@ -11,10 +11,11 @@ mod written;
 
 use types::{LogicalType, Schema};
 
+use crate::dml::target;
+use node::Builder;
+
 pub use view::view;
 pub use written::{default_as_written, grouped_by, relations_in, sequences_in, view_as_written};
-
-use node::Builder;
 
 /// How a definition is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,14 +37,14 @@ impl Style {
 /// The condition of a check, or an expression over a table's columns. `pretty` leaves out
 /// parentheses that are not needed.
 pub fn condition(expression: &str, schema: &Schema, pretty: bool) -> Option<String> {
-    let parsed = crate::dml::target::parsed(expression).ok()?;
+    let parsed = target::parsed(expression).ok()?;
     let node = Builder { schema, prefix: None }.build(&parsed)?.settled(None)?;
     Some(print::expression(&node, pretty))
 }
 
 /// The default of a column of type `ty`: what is converted to it last is not shown.
 pub fn default(expression: &str, ty: LogicalType, pretty: bool) -> Option<String> {
-    let parsed = crate::dml::target::parsed(expression).ok()?;
+    let parsed = target::parsed(expression).ok()?;
     let schema = Schema::default();
     let node = Builder { schema: &schema, prefix: None }.build(&parsed)?.settled(Some(ty))?;
     Some(print::expression(&node, pretty))

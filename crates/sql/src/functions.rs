@@ -1,5 +1,6 @@
 //! PostgreSQL's functions and aggregates, over those of the library.
 
+pub(crate) mod as_case;
 pub(crate) mod average;
 pub(crate) mod coalesce;
 pub(crate) mod concat;

@@ -29,7 +29,7 @@ use types::{SqlResult, zone};
 use crate::catalog::Catalog;
 use crate::dml::expressions::{RowExprs, returning};
 use crate::dml::target::{TargetCatalog, delete_query, update_query};
-use crate::error::from_library;
+use crate::error::{from_library, guarded};
 use crate::optimize::query::Optimized;
 use crate::options::PlannerOptions;
 use crate::parse::statement::Statement;
@@ -39,6 +39,7 @@ use crate::parse::statement::query::Query;
 use crate::parse::template::{Parameter, Template};
 use crate::plan::Plan;
 use crate::planner;
+use crate::rewrite::steps;
 use depends::{Depends, Recorder};
 
 /// What is done with the rows that the query of an `UPDATE` or a `DELETE` finds.
@@ -91,7 +92,7 @@ impl Generic {
         let texts = crate::optimize::values::texts(parameters, parameter_count, catalog)?;
         let draft = |query: &Query, catalog: &dyn Catalog| -> SqlResult<_> {
             let (mut ast, clock) = (query.ast.as_ref().clone(), parameter_count + 1);
-            let names = crate::rewrite::steps::rewrite_with(&mut ast, catalog, Some(clock))?;
+            let names = steps::rewrite_with(&mut ast, catalog, Some(clock))?;
             Ok((crate::optimize::query::generic(ast, catalog, options, texts.clone())?, names))
         };
         let (drafted, change) = match &statement {
@@ -156,7 +157,7 @@ impl Generic {
         let texts = crate::optimize::values::texts(parameters, self.parameter_count, catalog)?;
         let logical = crate::optimize::values::with_values(&self.query.plan, &texts)?;
         let physical = || crate::physical::plan(&logical, vec![], options);
-        let plan = crate::error::guarded::guarded(physical)?;
+        let plan = guarded::guarded(physical)?;
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
     }
 

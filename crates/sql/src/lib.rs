@@ -1,4 +1,5 @@
-//! Text to physical plan: parsing, binding, statistics, join order, access paths.
+//! Text to physical plan: parsing, binding, statistics, join order, access paths. `README.md` has the levels of
+//! its modules, in which imports only go down.
 //!
 //! The logical library parses, binds, decorrelates and rewrites; estimates, join order, access paths and
 //! physical plans are ours. Pure functions over the catalog: no I/O, no clock, no `async fn`.

@@ -11,10 +11,11 @@ use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visit, Visitor, With};
 use types::{SqlError, SqlResult, SqlState, oid};
 
-use crate::analyze::inference::Inference;
+use crate::analyze::inference::{Inference, relations};
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::target::{TargetCatalog, delete_query, is_default, update_query};
 use crate::parse::dml::{Assignment, Insert, InsertSource, row_query};
+use crate::parse::expressions;
 use crate::parse::expressions::{index, parsed_query};
 use crate::parse::object_name::identifier;
 use crate::parse::statement::Statement;
@@ -22,6 +23,7 @@ use crate::parse::statement::cursor::CursorStatement;
 use crate::parse::statement::query::Query;
 use crate::parse::template::Template;
 use crate::quote::quote_ident;
+use crate::rewrite::steps;
 
 pub(crate) mod asked;
 pub(crate) mod check;
@@ -122,7 +124,7 @@ fn of_named(
 ) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
         let (before, mut ast) = (inference.known(), query.clone());
-        crate::rewrite::steps::rewrite(&mut ast, catalog)?;
+        steps::rewrite(&mut ast, catalog)?;
         asked::say_types(&mut ast);
         let selects = asked::values_as_selects(&ast);
         let mut bound = crate::analyze::query::inferred(ast, catalog, inference);
@@ -133,7 +135,7 @@ fn of_named(
             return Err(refused);
         }
         if let Ok(plan) = &bound {
-            crate::analyze::inference::relations::settle_outputs(inference, plan, targets);
+            relations::settle_outputs(inference, plan, targets);
         }
         let known = inference.known();
         if known == before || !known.contains(&0) {
@@ -274,7 +276,7 @@ fn over_rows(
     let (table, alias) = (quote_ident(table), quote_ident(alias));
     let excluded = if is_conflict { format!(", {table} as excluded") } else { String::new() };
     let text = format!("select 1 from {table} as {alias}{excluded}");
-    let mut ast = crate::parse::expressions::parsed_query(&text)?;
+    let mut ast = expressions::parsed_query(&text)?;
     if let ast::SetExpr::Select(select) = ast.body.as_mut() {
         select.projection = items;
         select.selection = condition;

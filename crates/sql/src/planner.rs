@@ -7,6 +7,7 @@ use types::SqlResult;
 use types::described::{Origin, with_origin};
 
 use crate::catalog::Catalog;
+use crate::error::guarded;
 use crate::options::PlannerOptions;
 use crate::parse::statement::query::Query;
 use crate::plan::Plan;
@@ -25,7 +26,7 @@ pub fn plan_query(
     let names = rewrite(&mut ast, catalog)?;
     let logical = crate::optimize::query::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
-    Ok(named(crate::error::guarded::guarded(physical)?, names, &logical.origins))
+    Ok(named(guarded::guarded(physical)?, names, &logical.origins))
 }
 
 /// The plan with the names that clients see, and where its columns come from.

@@ -15,6 +15,7 @@ use types::{LogicalType, SqlResult};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::options::PlannerOptions;
+use crate::parse::object_name;
 use crate::parse::statement::Statement;
 use crate::parse::template::{Parameter, Template};
 use crate::plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
@@ -184,7 +185,7 @@ fn looked_up(query: &ast::Query, parameter_count: usize) -> Option<(String, Vec<
         }
     });
     let columns = columns.into_iter().collect::<Option<Vec<_>>>()?;
-    Some((crate::parse::object_name::name(name).ok()?, columns))
+    Some((object_name::name(name).ok()?, columns))
 }
 
 pub(crate) fn conjuncts(condition: &ast::Expr, visit: &mut impl FnMut(&ast::Expr)) {
@@ -219,10 +220,8 @@ pub(crate) fn placeholder(expr: &ast::Expr) -> Option<usize> {
 
 fn column_name(expr: &ast::Expr) -> Option<String> {
     match expr {
-        ast::Expr::Identifier(ident) => Some(crate::parse::object_name::identifier(ident)),
-        ast::Expr::CompoundIdentifier(parts) => {
-            parts.last().map(crate::parse::object_name::identifier)
-        }
+        ast::Expr::Identifier(ident) => Some(object_name::identifier(ident)),
+        ast::Expr::CompoundIdentifier(parts) => parts.last().map(object_name::identifier),
         _ => None,
     }
 }

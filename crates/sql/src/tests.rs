@@ -4,7 +4,7 @@ pub(crate) mod tpch;
 
 use types::SqlResult;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, missing};
 use crate::explain::explain_text;
 use crate::options::{DeviceProfile, InFlight, PlannerOptions};
 use crate::parse::statement::Statement;
@@ -347,7 +347,7 @@ fn inserted_values_are_converted() {
         let Some(Statement::Insert(insert)) = statements.pop() else { panic!("{text}") };
         let catalog = Tpch::new();
         let Some(table) = Catalog::table(&catalog, &insert.table) else {
-            return Err(crate::catalog::missing::table_not_found(&catalog, &insert.table));
+            return Err(missing::table_not_found(&catalog, &insert.table));
         };
         let mut defaults = crate::dml::defaults::Defaults::new(&table, &catalog)?;
         match crate::dml::insert::insert_rows(&insert, &catalog, &mut defaults)? {

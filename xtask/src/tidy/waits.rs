@@ -26,7 +26,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "crates/types/src/zone.rs",
             "crates/sql/src/patience.rs",
             // Of no session: programs of regular expressions.
-            "crates/sql/src/library/functions/regexps.rs",
+            "crates/sql/src/functions/scalar/regexps.rs",
         ],
         "what belongs to a session is passed on by it",
     ),

@@ -9,6 +9,8 @@ use datafusion_sql::sqlparser::ast::{DataType, ExactNumberInfo};
 use types::moment::DIGITS_MAX;
 use types::{LogicalType, oid};
 
+use crate::parse::object_name;
+
 /// The name of the target of a cast, which nobody sees. The library takes one without a name and notes for
 /// a cast of the vectors alone, and has the notes on the operand stay: `c::text` of a `char(5)` would be
 /// padded still, and `b::int` a boolean to those who ask for its type.
@@ -67,7 +69,7 @@ fn told_type(ty: &DataType) -> Option<u32> {
         DataType::Varchar(None) | DataType::CharacterVarying(None) => Some(oid::VARCHAR),
         DataType::Char(None) | DataType::Character(None) => Some(oid::BPCHAR),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
-            let last = crate::parse::object_name::identifier(name.0.last()?.as_ident()?);
+            let last = object_name::identifier(name.0.last()?.as_ident()?);
             match last.as_str() {
                 "name" => Some(oid::NAME),
                 "bpchar" => Some(oid::BPCHAR),

@@ -12,6 +12,7 @@ use datafusion_expr::{Expr, ExprSchemable, Operator};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use types::{LogicalType, SqlError, SqlState, oid};
 
+use crate::analyze::told;
 use crate::analyze::told::told_oid;
 use crate::signatures;
 use crate::signatures::{Choice, array_of, common_type, type_name};
@@ -133,7 +134,7 @@ impl Inference {
                 let ty = index.and_then(|index| self.state().types.get(index).copied());
                 placeholder.field = ty.filter(|ty| *ty != 0).map(|ty| {
                     let own = oid::parameter(ty, None).map_or(DataType::Utf8View, vector);
-                    Arc::new(crate::analyze::told::told(Field::new("", own, true), ty))
+                    Arc::new(told::told(Field::new("", own, true), ty))
                 });
             }
             _ => {}

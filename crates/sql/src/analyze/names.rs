@@ -1,4 +1,4 @@
-//! Names and types: queries bound against the catalog, as the library's logical plans.
+//! What the library's binder asks about names: tables, views, functions.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,11 +18,11 @@ use crate::analyze::inference::Inference;
 use crate::analyze::syntax::Syntax;
 use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
-use crate::catalog::Catalog;
 use crate::catalog::missing::table_not_found;
+use crate::catalog::{Catalog, function};
 use crate::functions::library::{LIBRARY, aggregate_name};
-use crate::functions::sets_mark;
 use crate::functions::sets_mark::SETS_MARK;
+use crate::functions::{sets_mark, unknown_function};
 use crate::parse::file_call::FILES_SCHEMA;
 
 /// What the library may ask about names.
@@ -132,8 +132,7 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let system =
-            self.catalog.system_function(name).map(crate::catalog::function::library_function);
+        let system = self.catalog.system_function(name).map(function::library_function);
         let mark = || (name == SETS_MARK).then(sets_mark::sets_mark);
         let known = system.or_else(|| LIBRARY.scalar(name)).or_else(mark);
         let is_other = || {
@@ -141,9 +140,7 @@ impl ContextProvider for Names<'_> {
                 || self.get_window_meta(name).is_some()
                 || IN_SYNTAX.contains(&name)
         };
-        known.or_else(|| {
-            (!is_other()).then(|| crate::functions::unknown_function::unknown_function(name))
-        })
+        known.or_else(|| (!is_other()).then(|| unknown_function::unknown_function(name)))
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -1,4 +1,4 @@
-//! Queries and tables without columns, which have one that stands for none (`parse::NONE`).
+//! Queries and tables without columns, which have one that stands for none (`NONE`).
 
 use arrow_schema::Field;
 use datafusion_common::tree_node::TreeNodeRecursion;

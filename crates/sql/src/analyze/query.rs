@@ -16,7 +16,9 @@ use crate::analyze::exact_sum::ExactSum;
 use crate::analyze::inference::Inference;
 use crate::analyze::names::Names;
 use crate::analyze::single_row::SingleRow;
+use crate::analyze::system::subqueries;
 use crate::analyze::typing::Typing;
+use crate::analyze::{grouping_sets, no_columns, ordered_arguments, origin, system, typing, zones};
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::error::guarded::guarded;
@@ -30,19 +32,18 @@ pub(crate) fn bind(
 ) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
     let names = Names::new(catalog);
     let plan = with_parameters(query, &names, parameter_count)?;
-    crate::analyze::no_columns::check(&plan)?;
-    let mut origins = crate::analyze::origin::origins(&plan, catalog);
-    let plan =
-        crate::analyze::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
-    crate::analyze::no_columns::without_stand_ins(plan, origins).map_err(from_library)
+    no_columns::check(&plan)?;
+    let mut origins = origin::origins(&plan, catalog);
+    let plan = origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
+    no_columns::without_stand_ins(plan, origins).map_err(from_library)
 }
 
-pub(crate) fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
+fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
     with_parameters(query, names, 0)
 }
 
 /// The same with so many parameters: texts, as literals in quotes are.
-pub(crate) fn with_parameters(
+fn with_parameters(
     query: ast::Query,
     names: &Names<'_>,
     parameter_count: usize,
@@ -87,15 +88,15 @@ pub(crate) fn bound(
 /// The plan with the types of everything in it.
 pub(crate) fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
-        Arc::new(crate::analyze::system::EmptySystemRelations),
-        Arc::new(crate::analyze::system::subqueries::SystemSubqueries),
-        Arc::new(crate::analyze::ordered_arguments::OrderedArguments),
+        Arc::new(system::EmptySystemRelations),
+        Arc::new(subqueries::SystemSubqueries),
+        Arc::new(ordered_arguments::OrderedArguments),
         Arc::new(SingleRow),
         Arc::new(Typing),
         Arc::new(ExactSum),
-        Arc::new(crate::analyze::grouping_sets::GroupingSets),
+        Arc::new(grouping_sets::GroupingSets),
         Arc::new(TypeCoercion::new()),
-        Arc::new(crate::analyze::zones::ZoneCasts),
+        Arc::new(zones::ZoneCasts),
     ];
     // The library's own loop would refuse subqueries that only we can unnest.
     let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
@@ -115,6 +116,6 @@ pub(crate) fn inferred(
 ) -> SqlResult<LogicalPlan> {
     guarded(|| {
         let plan = named(query, &Names::inferring(catalog, inference))?;
-        crate::analyze::typing::inferred(plan, inference).map_err(from_library)
+        typing::inferred(plan, inference).map_err(from_library)
     })
 }

@@ -1,7 +1,8 @@
 //! System relations and functions as the binder sees them; the engine supplies both.
 //!
 //! Clients ask `pg_catalog` and `information_schema` in a dialect of its own. What the library's
-//! binder does not know of it is put into words that it does know: see `normalise` and `rewrite`.
+//! binder does not know of it is put into words that it does know: see `parse/normalise.rs` and
+//! `rewrite/system.rs`.
 
 pub(crate) mod subqueries;
 

@@ -22,6 +22,7 @@ use types::numeric::FREE;
 use crate::analyze::inference::Inference;
 use crate::functions::library::call;
 use crate::functions::number_case::number_case;
+use crate::parse::set_functions;
 use moments::settle_dates;
 use numbers::{align, align_list, is_mixed, product, unify};
 use operand::typed_operand;
@@ -50,7 +51,7 @@ pub(crate) struct Typing;
 
 impl AnalyzerRule for Typing {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        crate::analyze::typing::outer::typed_plan(plan, &mut vec![], None)
+        outer::typed_plan(plan, &mut vec![], None)
     }
 
     fn name(&self) -> &str {
@@ -60,7 +61,7 @@ impl AnalyzerRule for Typing {
 
 /// The plan with PostgreSQL's types, while those of its parameters are found.
 pub(crate) fn inferred(plan: LogicalPlan, inference: &Inference) -> Result<LogicalPlan> {
-    crate::analyze::typing::outer::typed_plan(plan, &mut vec![], Some(inference))
+    outer::typed_plan(plan, &mut vec![], Some(inference))
 }
 
 /// The node over typed inputs; `outer` has the columns of the queries around it.
@@ -88,7 +89,7 @@ fn typed_node(
     let names = NamePreserver::new(&node);
     let mapped = node.map_expressions(|expr| {
         let name = names.save(&expr);
-        let expr = crate::analyze::typing::outer::with_types_of(expr, outer)?;
+        let expr = outer::with_types_of(expr, outer)?;
         let expr = match inference {
             Some(inference) => inference.typed(expr, &schema)?,
             None => expr,
@@ -108,12 +109,12 @@ fn typed_node(
             LogicalPlanBuilder::from(plan).project(exprs)?.build()
         }
         LogicalPlan::Sort(mut sort) => {
-            crate::analyze::typing::intervals::sort_by_length(&mut sort.expr, &schema)?;
+            intervals::sort_by_length(&mut sort.expr, &schema)?;
             Ok(LogicalPlan::Sort(sort))
         }
-        LogicalPlan::Union(union) => crate::analyze::typing::unions::typed_union(union),
-        LogicalPlan::Join(join) => crate::analyze::typing::unions::typed_join(join),
-        LogicalPlan::Window(window) => crate::analyze::typing::windows::typed(window),
+        LogicalPlan::Union(union) => unions::typed_union(union),
+        LogicalPlan::Join(join) => unions::typed_join(join),
+        LogicalPlan::Window(window) => windows::typed(window),
         other => other.recompute_schema(),
     }
 }
@@ -126,17 +127,17 @@ pub(crate) fn typed(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     crate::patience::check()?;
     Ok(Transformed::yes(match expr {
-        Expr::Literal(value, meta) => crate::analyze::typing::literals::typed(value, meta)?,
-        Expr::Negative(inner) => crate::analyze::typing::literals::negative(*inner),
+        Expr::Literal(value, meta) => literals::typed(value, meta)?,
+        Expr::Negative(inner) => literals::negative(*inner),
         Expr::BinaryExpr(binary) => operator(binary, schema)?,
         Expr::InList(mut list) => {
             let mut all = vec![*list.expr];
             all.append(&mut list.list);
-            crate::analyze::typing::blanks::taken_from(&mut all, schema);
+            blanks::taken_from(&mut all, schema);
             settle(&mut all, schema)?;
             settle_dates(&mut all, schema)?;
             align_list(&mut all, schema)?;
-            crate::analyze::typing::intervals::compare_by_length(&mut all, schema)?;
+            intervals::compare_by_length(&mut all, schema)?;
             list.expr = Box::new(all.remove(0));
             list.list = all;
             let varying = list.list.iter().any(|e| !matches!(e, Expr::Literal(..) | Expr::Cast(_)));
@@ -145,11 +146,11 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Between(mut between) => {
             let mut all = vec![*between.expr, *between.low, *between.high];
-            crate::analyze::typing::blanks::taken_from(&mut all, schema);
+            blanks::taken_from(&mut all, schema);
             settle(&mut all, schema)?;
             settle_dates(&mut all, schema)?;
             align(&mut all, schema)?;
-            crate::analyze::typing::intervals::compare_by_length(&mut all, schema)?;
+            intervals::compare_by_length(&mut all, schema)?;
             if is_mixed(&all, schema)? {
                 return two_comparisons(all, between.negated, schema).map(Transformed::yes);
             }
@@ -158,31 +159,19 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             between.expr = Box::new(all.remove(0));
             Expr::Between(between)
         }
-        Expr::InSubquery(test) => {
-            Expr::InSubquery(crate::analyze::typing::subqueries::member(test, schema)?)
-        }
-        Expr::SetComparison(test) => {
-            Expr::SetComparison(crate::analyze::typing::subqueries::compared(test, schema)?)
-        }
+        Expr::InSubquery(test) => Expr::InSubquery(subqueries::member(test, schema)?),
+        Expr::SetComparison(test) => Expr::SetComparison(subqueries::compared(test, schema)?),
         Expr::Case(case) => settled_case(case, schema)?,
         Expr::ScalarFunction(call) => function(call, schema)?,
         Expr::AggregateFunction(given) => {
-            crate::analyze::typing::refusals::check_aggregate(
-                given.func.name(),
-                &given.params.args,
-                schema,
-            )?;
+            refusals::check_aggregate(given.func.name(), &given.params.args, schema)?;
             Expr::AggregateFunction(given)
         }
         Expr::WindowFunction(window) => {
-            crate::analyze::typing::refusals::check_aggregate(
-                window.fun.name(),
-                &window.params.args,
-                schema,
-            )?;
+            refusals::check_aggregate(window.fun.name(), &window.params.args, schema)?;
             Expr::WindowFunction(Box::new(window_call(*window, schema)?))
         }
-        Expr::Cast(given) => crate::analyze::typing::casts::typed(given, schema)?,
+        Expr::Cast(given) => casts::typed(given, schema)?,
         Expr::SimilarTo(like) if !like.case_insensitive => {
             let escape = like.escape_char.unwrap_or('\\').to_string();
             let escape = Expr::Literal(ScalarValue::Utf8(Some(escape)), None);
@@ -335,7 +324,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     if subject == 1 {
         settle(&mut tests, schema)?;
         align(&mut tests, schema)?;
-        crate::analyze::typing::intervals::compare_by_length(&mut tests, schema)?;
+        intervals::compare_by_length(&mut tests, schema)?;
     }
     // What is volatile has one value for all the comparisons.
     if subject == 1 && !tests[0].is_volatile() && has_floats(&tests, schema)? {
@@ -363,12 +352,12 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     Ok(number_case(Case::new(subject, pairs, otherwise)))
 }
 
-pub(crate) fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
-    crate::analyze::typing::refusals::check_function(given.func.name(), &given.args, schema)?;
-    if given.func.name() == crate::parse::set_functions::SERIES {
+fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    refusals::check_function(given.func.name(), &given.args, schema)?;
+    if given.func.name() == set_functions::SERIES {
         from_midnights(&mut given.args, schema)?;
     }
-    if let Some(list) = crate::analyze::typing::elements::as_list(&given, schema)? {
+    if let Some(list) = elements::as_list(&given, schema)? {
         return Ok(typed_one(list, schema)?.data);
     }
     if let ("pg_typeof", [value]) = (given.func.name(), given.args.as_slice()) {
@@ -395,16 +384,16 @@ pub(crate) fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<E
                 if given.args.len() == 2
                     && !given.args[0].is_volatile()
                     && (has_floats(&given.args, schema)?
-                        || crate::analyze::typing::intervals::are_all(&given.args, schema)?) =>
+                        || intervals::are_all(&given.args, schema)?) =>
             {
                 return null_if_equal(given.args, schema);
             }
-            "nullif" => return crate::analyze::typing::nulls::null_if_aligned(given, schema),
+            "nullif" => return nulls::null_if_aligned(given, schema),
             _ => unify(&mut given.args, schema)?,
         }
     }
-    crate::analyze::typing::nulls::prefer_double(&mut given, schema)?;
-    crate::analyze::typing::nulls::prefer_text(&mut given, schema)?;
+    nulls::prefer_double(&mut given, schema)?;
+    nulls::prefer_text(&mut given, schema)?;
     Ok(Expr::ScalarFunction(given))
 }
 
@@ -429,9 +418,9 @@ fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFu
     }
     // The frame may name distances between keys: of days they are some of hours, too.
     if window.params.window_frame.units != WindowFrameUnits::Range
-        || !crate::analyze::typing::intervals::has_distance(&window.params.window_frame)
+        || !intervals::has_distance(&window.params.window_frame)
     {
-        crate::analyze::typing::intervals::sort_by_length(&mut window.params.order_by, schema)?;
+        intervals::sort_by_length(&mut window.params.order_by, schema)?;
     } else if let [key] = window.params.order_by.as_mut_slice()
         && key.expr.get_type(schema)? == DataType::Date32
     {
@@ -455,29 +444,28 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
         Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo
     );
     if distinct || is_order(op) {
-        crate::analyze::typing::blanks::taken_from(&mut sides, schema);
+        blanks::taken_from(&mut sides, schema);
     }
     if compares || distinct {
         settle(&mut sides, schema)?;
         settle_dates(&mut sides, schema)?;
         align(&mut sides, schema)?;
-        crate::analyze::typing::intervals::compare_by_length(&mut sides, schema)?;
+        intervals::compare_by_length(&mut sides, schema)?;
     } else if arithmetic {
         settle_operands(&mut sides, op, schema)?;
         if matches!(op, Operator::Plus | Operator::Minus) {
             align(&mut sides, schema)?;
         }
     }
-    if op == Operator::StringConcat && crate::analyze::typing::elements::has_arrays(&sides, schema)?
-    {
+    if op == Operator::StringConcat && elements::has_arrays(&sides, schema)? {
         settle(&mut sides, schema)?;
     }
     if op == Operator::StringConcat {
-        crate::analyze::typing::nulls::text_beside_null(&mut sides, schema)?;
+        nulls::text_beside_null(&mut sides, schema)?;
     }
     let [left, right] = sides;
     if !arithmetic && op != Operator::StringConcat {
-        return crate::analyze::typing::patterns::operator(left, op, right);
+        return patterns::operator(left, op, right);
     }
     let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
     if op == Operator::Modulo && (l.is_floating() || r.is_floating()) {
@@ -510,7 +498,7 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
 /// Beside a date or a timestamp, a literal of an addition is an interval.
 fn settle_operands(sides: &mut [Expr; 2], op: Operator, schema: &DFSchema) -> Result<()> {
     if op == Operator::Minus {
-        crate::analyze::typing::nulls::date_beside_date(sides, schema)?;
+        nulls::date_beside_date(sides, schema)?;
     }
     for i in 0..2 {
         let other = &sides[1 - i];

@@ -1,4 +1,4 @@
-//! `CREATE VIEW`: the text of a query under a name, bound again wherever it is used.
+//! Views: the text of a query under a name, bound again wherever it is used.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use crate::catalog::Catalog;
 use crate::catalog::view::ViewDef;
 use crate::error::from_library;
 use crate::parse::no_columns::NONE;
+use crate::parse::{no_columns, precedence};
+use crate::rewrite::steps;
 
 /// The columns of a view, if its query can be bound.
 ///
@@ -83,17 +85,11 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
         return Err(external(error));
     }
-    let parsed = crate::parse::no_columns::stored_query(&view.query);
+    let parsed = no_columns::stored_query(&view.query);
     let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     crate::parse::balance(&mut query).map_err(external)?;
-    crate::parse::precedence::regroup(&mut query);
-    crate::rewrite::names::set_nested_apart(&mut query);
-    crate::rewrite::names::wrap_unnested(&mut query);
-    let outputs = crate::rewrite::names::name_outputs(&mut query);
-    crate::rewrite::clock::rewrite(&mut query, names.catalog);
-    crate::rewrite::query::rewrite(&mut query, names.catalog).map_err(external)?;
-    crate::rewrite::names::name_inner_outputs(&mut query);
-    crate::rewrite::calls::prepare(&mut query, names.catalog).map_err(external)?;
+    precedence::regroup(&mut query);
+    let outputs = steps::of_view(&mut query, names.catalog).map_err(external)?;
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
     let plan = crate::analyze::query::bound(query, &inside, 0)?;

@@ -8,6 +8,7 @@ use super::node::{Builder, Node};
 use super::{Style, print};
 use crate::catalog::view::ViewDef;
 use crate::parse::dialect::Postgres;
+use crate::parse::object_name;
 use crate::parse::object_name::identifier;
 use crate::quote::quote_ident;
 
@@ -78,7 +79,7 @@ fn relation(select: &ast::Select) -> Option<(String, String)> {
     if !item.joins.is_empty() || alias.as_ref().is_some_and(|a| !a.columns.is_empty()) {
         return None;
     }
-    let relation = crate::parse::object_name::name(name).ok()?;
+    let relation = object_name::name(name).ok()?;
     let known_as = alias.as_ref().map_or_else(|| relation.clone(), |a| identifier(&a.name));
     Some((relation, known_as))
 }

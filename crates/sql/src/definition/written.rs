@@ -12,6 +12,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 
 use super::Style;
 use crate::catalog::view::ViewDef;
+use crate::dml::target;
 use crate::parse::dialect::Postgres;
 use crate::parse::object_name::identifier;
 use crate::quote::{parse_name, quote_ident, quote_idents};
@@ -54,7 +55,7 @@ fn query_of(view: &ViewDef) -> Option<Box<Query>> {
 /// A default with its sequences as `spelled` has them, in parentheses unless it is a value or a call: a
 /// column's default is no expression of any kind.
 pub fn default_as_written(text: &str, spelled: impl Fn(&str) -> String) -> String {
-    let Ok(mut expression) = crate::dml::target::parsed(text) else { return text.to_owned() };
+    let Ok(mut expression) = target::parsed(text) else { return text.to_owned() };
     let _ = VisitMut::visit(&mut expression, &mut Sequences { spelled: &spelled });
     match expression {
         Expr::Value(_) | Expr::Function(_) | Expr::Cast { .. } | Expr::Nested(_) => {
@@ -67,7 +68,7 @@ pub fn default_as_written(text: &str, spelled: impl Fn(&str) -> String) -> Strin
 /// The sequences that an expression takes numbers from.
 pub fn sequences_in(text: &str) -> Vec<String> {
     let mut found = vec![];
-    let Ok(expression) = crate::dml::target::parsed(text) else { return found };
+    let Ok(expression) = target::parsed(text) else { return found };
     let _ = datafusion_sql::sqlparser::ast::visit_expressions(&expression, |expr| {
         if let Expr::Function(function) = expr {
             found.extend(named_sequence(function));
@@ -158,7 +159,7 @@ impl VisitorMut for Sequences<'_> {
             && let Some(first) = list.args.first_mut()
         {
             let text = (self.spelled)(&name).replace('\'', "''");
-            if let Ok(constant) = crate::dml::target::parsed(&format!("'{text}'::regclass")) {
+            if let Ok(constant) = target::parsed(&format!("'{text}'::regclass")) {
                 *first = FunctionArg::Unnamed(FunctionArgExpr::Expr(constant));
             }
         }

@@ -116,7 +116,7 @@ pub fn refuse_nulls(table: &TableDef, schema: &Schema, columns: &[ArrayRef]) -> 
     Err(error.with_detail(format!("Failing row contains ({}).", values.join(", "))).of_table(table))
 }
 
-pub(crate) fn mismatch(from: &DataType, column: &Column) -> SqlError {
+fn mismatch(from: &DataType, column: &Column) -> SqlError {
     let given = crate::render::type_name(from);
     let message = format!(
         "column \"{}\" is of type {} but expression is of type {given}",

@@ -10,11 +10,12 @@ use types::{SqlError, SqlResult, SqlState};
 use super::assign;
 use super::expressions::{compiled, qualified};
 use super::target::assigned;
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::{Catalog, TableDef, missing};
 use crate::constraints::Deferral;
 use crate::dml::insert::unknown_column;
 use crate::error::{from_arrow, from_library};
 use crate::expr::scalar::Expr;
+use crate::parse::dml;
 use crate::parse::dml::{Arbiter, Insert};
 
 /// What an `INSERT` does about rows that are there already.
@@ -50,7 +51,7 @@ impl Conflict {
     pub fn of(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<Option<Conflict>> {
         let Some(conflict) = &insert.conflict else { return Ok(None) };
         let Some(table) = catalog.table(&insert.table) else {
-            return Err(crate::catalog::missing::table_not_found(catalog, &insert.table));
+            return Err(missing::table_not_found(catalog, &insert.table));
         };
         let Arbiters { keys, deferrable } = arbiters(&conflict.target, &table)?;
         let Some((assignments, selection)) = &conflict.update else {
@@ -60,7 +61,7 @@ impl Conflict {
         let alias = insert.alias.as_deref().unwrap_or(&insert.table);
         let stored = qualified(&table, alias)?;
         let schema = stored.join(&qualified(&table, "excluded")?).map_err(from_library)?;
-        let value = |a: &crate::parse::dml::Assignment| {
+        let value = |a: &dml::Assignment| {
             let (ordinal, value) = assigned(&table, &a.column, &a.value)?;
             Ok((ordinal, compiled(value, &schema, catalog)?))
         };

@@ -10,7 +10,7 @@ use types::{SqlError, SqlResult};
 
 use super::assign;
 use super::target::parsed;
-use crate::analyze::scalar::bind_scalar;
+use crate::analyze::expression::bind_scalar;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::from_arrow;
@@ -82,7 +82,7 @@ impl Filling {
             Some(ColumnDefault::Expression(text)) => {
                 let column = &table.schema.columns[ordinal];
                 let schema = DFSchema::empty();
-                let ast = crate::dml::assign::literal_as(parsed(text)?, column)?;
+                let ast = assign::literal_as(parsed(text)?, column)?;
                 let literal = match &ast {
                     ast::Expr::Cast { expr, .. } => matches!(**expr, ast::Expr::Value(_)),
                     other => matches!(other, ast::Expr::Value(_)),

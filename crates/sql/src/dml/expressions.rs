@@ -10,11 +10,13 @@ use types::described::{Declared, Origin, Place, with_origin};
 use types::{SqlResult, SqlState};
 
 use super::target::parsed;
-use crate::analyze::scalar::bind_scalar;
-use crate::catalog::{Catalog, TableDef};
+use crate::analyze::expression::bind_scalar;
+use crate::catalog::{Catalog, TableDef, missing};
 use crate::constraints::ColumnDefault;
-use crate::error::{from_arrow, from_library};
+use crate::error::{from_arrow, from_library, guarded};
 use crate::expr::scalar::Expr;
+use crate::parse::dml;
+use crate::rewrite::names;
 
 /// Columns computed from rows of a table.
 pub struct RowExprs {
@@ -54,7 +56,7 @@ pub(super) fn compiled(
     schema: &DFSchema,
     catalog: &dyn Catalog,
 ) -> SqlResult<Expr> {
-    crate::error::guarded::guarded(|| Expr::compile(&bind_scalar(expr, schema, catalog)?, schema))
+    guarded::guarded(|| Expr::compile(&bind_scalar(expr, schema, catalog)?, schema))
 }
 
 /// The `RETURNING` list of a statement over the table, which it calls `alias`.
@@ -75,10 +77,8 @@ pub(crate) fn returning_items(
     };
     for item in items {
         let (expr, name) = match item {
-            SelectItem::UnnamedExpr(expr) => (expr, crate::rewrite::names::item_name(item)),
-            SelectItem::ExprWithAlias { expr, .. } => {
-                (expr, crate::rewrite::names::item_name(item))
-            }
+            SelectItem::UnnamedExpr(expr) => (expr, names::item_name(item)),
+            SelectItem::ExprWithAlias { expr, .. } => (expr, names::item_name(item)),
             SelectItem::Wildcard(_)
             | SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(_), _) => {
                 for (i, column) in table.schema.columns.iter().enumerate() {
@@ -124,7 +124,7 @@ macro_rules! returning_of {
     )*};
 }
 
-returning_of!(crate::parse::dml::Insert, crate::parse::dml::Update, crate::parse::dml::Delete);
+returning_of!(dml::Insert, dml::Update, dml::Delete);
 
 /// The `RETURNING` list of a statement over its table; `None` when it has none.
 ///
@@ -135,7 +135,7 @@ pub fn returning(statement: &impl Returning, catalog: &dyn Catalog) -> SqlResult
         return Ok(None);
     }
     let Some(def) = catalog.table(table) else {
-        return Err(crate::catalog::missing::table_not_found(catalog, table));
+        return Err(missing::table_not_found(catalog, table));
     };
     returning_items(items, &def, alias, catalog).map(Some)
 }

@@ -10,7 +10,7 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
-use crate::analyze::scalar::bind_scalar;
+use crate::analyze::expression::bind_scalar;
 use crate::catalog::missing::table_not_found;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
@@ -20,6 +20,7 @@ use crate::dml::defaults::Defaults;
 use crate::dml::target::is_default;
 use crate::error::{from_arrow, nearest};
 use crate::expr::scalar::Expr;
+use crate::parse::dml;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::statement::overriding::Overriding;
 use crate::parse::statement::query::Query;
@@ -59,9 +60,9 @@ pub fn insert_rows(
         }
         InsertSource::Values(values) => {
             values.iter().try_for_each(|row| fits(row, &targets, insert))?;
-            let queries = values.iter().map(|row| {
-                typed_query(crate::parse::dml::row_query(row.clone())?, &table, &targets)
-            });
+            let queries = values
+                .iter()
+                .map(|row| typed_query(dml::row_query(row.clone())?, &table, &targets));
             Ok(InsertRows::Queries(queries.collect::<SqlResult<_>>()?, targets))
         }
         InsertSource::Query(query) => {

@@ -10,7 +10,7 @@ use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 use super::assign::{cast_to, literal_of};
 use crate::catalog::missing::table_not_found;
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, ColumnStatistics, TableDef};
+use crate::catalog::{Catalog, ColumnStatistics, TableDef, function};
 use crate::constraints::ColumnDefault;
 use crate::dml::assign::literal_as;
 use crate::dml::insert::unknown_column;
@@ -146,7 +146,7 @@ impl Catalog for TargetCatalog<'_> {
         self.inner.check_read(name, is_system, within)
     }
 
-    fn system_function(&self, name: &str) -> Option<crate::catalog::function::SystemFunction> {
+    fn system_function(&self, name: &str) -> Option<function::SystemFunction> {
         self.inner.system_function(name)
     }
 }

@@ -1,6 +1,7 @@
 //! Selectivities of predicates.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -9,11 +10,11 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Column, DFSchema, ScalarValue};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
-use std::sync::Arc;
 
 use super::position::{number, share_below};
 use super::{ColumnProfile, Named};
 use crate::catalog::ColumnStatistics;
+use crate::expr::scalar;
 
 /// An equality of which nothing is known.
 const EQUALITY: f64 = 0.005;
@@ -255,8 +256,7 @@ fn evaluate(predicate: &Expr, column: &Column, values: &[ScalarValue]) -> Option
         .ok()?;
     let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![array]).ok()?;
     let dfschema = DFSchema::try_from(schema).ok()?;
-    let result =
-        crate::expr::scalar::Expr::compile(&renamed, &dfschema).ok()?.evaluate(&batch).ok()?;
+    let result = scalar::Expr::compile(&renamed, &dfschema).ok()?.evaluate(&batch).ok()?;
     let booleans = result.as_boolean_opt()?;
     Some((0..booleans.len()).map(|i| booleans.is_valid(i) && booleans.value(i)).collect())
 }

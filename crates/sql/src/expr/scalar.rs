@@ -75,10 +75,7 @@ impl Expr {
         Ok(Expr { text: text.into(), is_slow, ..compiled })
     }
 
-    pub(crate) fn from_physical(
-        physical: Arc<dyn PhysicalExpr>,
-        schema: &Schema,
-    ) -> SqlResult<Expr> {
+    fn from_physical(physical: Arc<dyn PhysicalExpr>, schema: &Schema) -> SqlResult<Expr> {
         let ty = physical.data_type(schema).map_err(from_library)?;
         let text = physical.to_string().into();
         Ok(Expr { physical, ty, text, is_slow: false, context: zone::current() })

@@ -13,6 +13,7 @@ use datafusion_expr::expr::{AggregateFunction, NullTreatment, WindowFunction};
 use datafusion_expr::{Expr as Logical, ExprSchemable, WindowFunctionDefinition};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::cast::strict;
 use crate::error::{from_arrow, from_library};
 use crate::expr::aggregate::AggregateExpr;
 use crate::expr::scalar::Expr;
@@ -189,8 +190,7 @@ impl WindowExpr {
         if value.data_type() == &self.ty {
             return Ok(value);
         }
-        arrow_cast::cast_with_options(&value, &self.ty, &crate::cast::strict::STRICT_CAST)
-            .map_err(from_arrow)
+        arrow_cast::cast_with_options(&value, &self.ty, &strict::STRICT_CAST).map_err(from_arrow)
     }
 }
 

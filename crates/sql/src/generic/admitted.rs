@@ -9,7 +9,7 @@ use datafusion_common::Result;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan};
 
-/// Functions whose results have types that follow from those of their arguments: operators (`library/typing`)
+/// Functions whose results have types that follow from those of their arguments: operators (`analyze/typing`)
 /// and what is often compared.
 const FUNCTIONS: &[&str] = &[
     "abs",

@@ -15,6 +15,8 @@ use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility, lit};
 use datafusion_optimizer::AnalyzerRule;
 use types::SqlState;
 
+use crate::expr::scalar;
+use crate::functions::as_case;
 use crate::functions::library::LIBRARY;
 
 /// Folds what is made of literals only.
@@ -79,7 +81,7 @@ pub(crate) fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     if !foldable(&expr) {
         return folded_if_possible(expr);
     }
-    match crate::expr::scalar::constant(&expr) {
+    match scalar::constant(&expr) {
         Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
         // It may stand in a branch that is never taken: the executor will say. Of floats the library would
         // make infinity.
@@ -184,8 +186,7 @@ fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
     if !is_kind || !of_literals {
         return Ok(Transformed::no(expr));
     }
-    let value = crate::analyze::scalar::as_case(expr.clone())
-        .map(|e| crate::expr::scalar::constant(&e.data));
+    let value = as_case::as_case(expr.clone()).map(|e| scalar::constant(&e.data));
     match value {
         Ok(Ok(value)) => Ok(Transformed::yes(Expr::Literal(value, None))),
         _ => Ok(Transformed::no(expr)),

@@ -23,7 +23,7 @@ use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 use types::datetime::infinite::{is_finite, is_finite_date};
 
 use super::{constants, dependencies};
-use crate::analyze::scalar::as_case;
+use crate::functions::as_case::as_case;
 
 /// A rule of the library, and what is done around it.
 pub(crate) struct Guarded<R> {

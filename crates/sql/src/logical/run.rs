@@ -23,7 +23,7 @@ pub(crate) fn simplified(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
 }
 
 /// Rules between two questions whether to go on: in debug builds each costs a check of the plan.
-pub(crate) const RULES_PER_QUESTION: usize = 4;
+const RULES_PER_QUESTION: usize = 4;
 
 pub(crate) fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
     let between = || Arc::new(BetweenRules) as Rule;

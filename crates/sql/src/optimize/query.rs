@@ -11,6 +11,7 @@ use types::described::Origin;
 
 use crate::analyze::existence::Existence;
 use crate::analyze::query::{analyzed, bind};
+use crate::analyze::{outer_aggregates, system};
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::error::guarded::guarded;
@@ -49,7 +50,7 @@ pub(crate) fn generic(
     planned(query, catalog, options, Some(values))
 }
 
-pub(crate) fn planned(
+fn planned(
     query: ast::Query,
     catalog: &dyn Catalog,
     options: &PlannerOptions,
@@ -60,7 +61,7 @@ pub(crate) fn planned(
         let config = Config { aliases: Arc::new(AliasGenerator::new()), values };
         let named = shared::Named::of(&query);
         let (bound, origins) = bind(query, catalog, parameter_count)?;
-        crate::analyze::outer_aggregates::refuse(&bound)?;
+        outer_aggregates::refuse(&bound)?;
         let mut finish = |query, number, name: &str| {
             let query = finished(query, &config, options)?;
             shared::planned(&query, number, name, options)
@@ -71,14 +72,14 @@ pub(crate) fn planned(
 }
 
 /// A bound plan, checked and optimised.
-pub(crate) fn finished(
+fn finished(
     bound: LogicalPlan,
     config: &Config,
     options: &PlannerOptions,
 ) -> SqlResult<LogicalPlan> {
     let bound = sorted::without_unseen(bound).and_then(sorted::with_named).map_err(from_library)?;
     let bound = folded(bound)?;
-    let bound = crate::analyze::system::without_empty(bound, config)?;
+    let bound = system::without_empty(bound, config)?;
     let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
     let first = decorrelated(bound, config)?;
     let ordered = match &config.values {

@@ -20,10 +20,12 @@ use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::logical::constants::fold;
 use crate::logical::run::simplified;
+use crate::parse::expressions;
 use crate::parse::template::Parameter;
+use crate::rewrite::clock;
 
 /// Where a literal has the number of its parameter.
-pub(crate) const NUMBER: &str = "dovetail.parameter";
+const NUMBER: &str = "dovetail.parameter";
 
 /// What stands in the places of so many parameters, and behind them in those of the clock.
 pub(crate) fn texts(
@@ -35,7 +37,7 @@ pub(crate) fn texts(
     let given =
         parameters.iter().take(count).map(|parameter| parameter.value.clone().ok_or_else(null));
     let mut texts = given.collect::<SqlResult<Vec<String>>>()?;
-    texts.extend(catalog.now_us().and_then(crate::rewrite::clock::texts).into_iter().flatten());
+    texts.extend(catalog.now_us().and_then(clock::texts).into_iter().flatten());
     Ok(texts)
 }
 
@@ -43,7 +45,7 @@ pub(crate) fn texts(
 pub(crate) fn with_values(plan: &LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
     let valued = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
-        let number = crate::parse::expressions::index(&placeholder.id);
+        let number = expressions::index(&placeholder.id);
         match (number.and_then(|number| texts.get(number)), &placeholder.field) {
             (Some(text), Some(field)) => literal(text, field).map(Transformed::yes),
             _ => Ok(Transformed::no(expr)),
@@ -67,7 +69,7 @@ pub(crate) fn number(expr: &Expr) -> Option<usize> {
 }
 
 /// A text as a literal of the field's type.
-pub(crate) fn literal(text: &str, field: &arrow_schema::FieldRef) -> Result<Expr> {
+fn literal(text: &str, field: &arrow_schema::FieldRef) -> Result<Expr> {
     let value = Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None);
     if *field.data_type() == DataType::Utf8 {
         return Ok(value);
@@ -77,7 +79,7 @@ pub(crate) fn literal(text: &str, field: &arrow_schema::FieldRef) -> Result<Expr
 }
 
 /// The plan with other expressions in the place of those that have a parameter.
-pub(crate) fn replaced(
+fn replaced(
     plan: LogicalPlan,
     is_parameter: &impl Fn(&Expr) -> bool,
     replace: &impl Fn(Expr) -> Result<Transformed<Expr>>,
@@ -148,7 +150,7 @@ fn has(expr: &Expr, is_it: &impl Fn(&Expr) -> bool) -> Result<bool> {
 pub(crate) fn with_numbered(plan: LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
     let numbered = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return Ok(Transformed::no(expr)) };
-        let number = crate::parse::expressions::index(&placeholder.id);
+        let number = expressions::index(&placeholder.id);
         let known = number.and_then(|number| Some((number, texts.get(number)?)));
         let (Some((number, text)), Some(field)) = (known, &placeholder.field) else {
             return Ok(Transformed::no(expr));

@@ -13,6 +13,7 @@ use crate::parse::dml::{Insert, InsertSource, row_query};
 use crate::parse::statement::Statement;
 use crate::parse::statement::cursor::CursorStatement;
 use crate::parse::statement::query::Query;
+use crate::rewrite::steps;
 
 /// Binds what a statement reads and writes.
 ///
@@ -45,7 +46,7 @@ pub fn check(statement: &Statement, catalog: &dyn Catalog) -> SqlResult<()> {
 
 fn of_query(query: &Query, catalog: &dyn Catalog) -> SqlResult<()> {
     let mut ast = query.ast.as_ref().clone();
-    crate::rewrite::steps::rewrite(&mut ast, catalog)?;
+    steps::rewrite(&mut ast, catalog)?;
     crate::analyze::query::check(ast, catalog)
 }
 

@@ -133,7 +133,7 @@ pub(crate) fn speaks_of_now(text: &str) -> bool {
 
 /// Whether a parameter is one that a generic plan may have: not null, and of a type whose literals are typed
 /// without a look at their text. Those of `char(n)` lose their blanks, and arrays become lists.
-pub(crate) fn is_admitted(parameter: &Parameter) -> bool {
+fn is_admitted(parameter: &Parameter) -> bool {
     let is_known = parameter.ty.is_some_and(|ty| {
         !matches!(ty, LogicalType::Array(_) | LogicalType::Char(_) | LogicalType::Oid)
     });

@@ -71,14 +71,14 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
 }
 
 /// A time, with the digits that its type names.
-pub(crate) fn rounded(moment: Moment, digits: Option<u64>) -> LogicalType {
+fn rounded(moment: Moment, digits: Option<u64>) -> LogicalType {
     match digits {
         Some(digits) => moment.with_digits(u8::try_from(digits).unwrap_or(DIGITS_MAX)),
         None => moment.plain(),
     }
 }
 
-pub(crate) fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {
+fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {
     let (precision, scale) = match info {
         ExactNumberInfo::None => return Ok(LogicalType::Numeric),
         ExactNumberInfo::Precision(p) => (*p, 0),
@@ -97,7 +97,7 @@ pub(crate) fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {
     }
 }
 
-pub(crate) fn characters(length: &CharacterLength) -> SqlResult<u32> {
+fn characters(length: &CharacterLength) -> SqlResult<u32> {
     let error = || {
         SqlError::new(
             SqlState::INVALID_PARAMETER_VALUE,

@@ -10,6 +10,7 @@ use types::{SqlError, SqlResult};
 use super::tokens::Tokens;
 use super::words::Words;
 use crate::parse::dml::Insert;
+use crate::parse::object_name;
 use crate::parse::statement::Statement;
 use crate::parse::statement::copy::{Copied, Copy, CopySource, CopyTarget, CopyTo};
 use crate::parse::statement::query::Query;
@@ -38,7 +39,7 @@ fn copy<'a>(text: &'a str, mut words: Words<'a>) -> SqlResult<Statement> {
     if words.eat("from") {
         let source = source(&mut words)?;
         let options = options::read(&mut words, binary, true)?;
-        let table = crate::parse::object_name::in_public(schema.as_deref(), &table)?;
+        let table = object_name::in_public(schema.as_deref(), &table)?;
         return Ok(Statement::Copy(Copy { table, columns, source, options }));
     }
     words.expect("to")?;

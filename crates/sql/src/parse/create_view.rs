@@ -7,27 +7,27 @@ use types::{SqlError, SqlResult};
 
 use crate::catalog::view::ViewDef;
 use crate::parse::statement::create::CreateView;
+use crate::parse::{file_call, no_columns, normalise, object_name};
 
 /// The statement with its query as text.
 pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> {
     if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
         return Err(SqlError::unsupported("this form of CREATE VIEW"));
     }
-    if crate::parse::file_call::reads_files(&create.query) {
+    if file_call::reads_files(&create.query) {
         return Err(SqlError::unsupported("a view of files")
             .with_hint("Copy the files into a table, and make a view of that."));
     }
-    let columns =
-        create.columns.iter().map(|c| crate::parse::object_name::identifier(&c.name)).collect();
-    let name = crate::parse::object_name::name(&create.name)?;
+    let columns = create.columns.iter().map(|c| object_name::identifier(&c.name)).collect();
+    let name = object_name::name(&create.name)?;
     let mut relations = Vec::new();
     // The visit itself never stops.
     let _ = ast::visit_relations(&create.query, |relation| {
-        relations.extend(crate::parse::object_name::name(relation).ok());
+        relations.extend(object_name::name(relation).ok());
         ControlFlow::<()>::Continue(())
     });
-    crate::parse::no_columns::empty(&mut create.query);
-    let query = crate::parse::normalise::printed(&create.query);
+    no_columns::empty(&mut create.query);
+    let query = normalise::printed(&create.query);
     let view = ViewDef { name, columns, query, relations };
     Ok(CreateView { view, or_replace: create.or_replace })
 }

@@ -13,7 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::parse::expressions::{call_with, take};
-use crate::parse::vectors;
+use crate::parse::{object_name, type_names, vectors};
 
 /// Takes the qualifiers away.
 pub(crate) fn normalise(statement: &mut Statement) {
@@ -95,7 +95,7 @@ fn full_wildcards(select: &mut Select) {
         let SelectItem::QualifiedWildcard(kind, _) = item else { continue };
         let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else { continue };
         let [ObjectNamePart::Identifier(short)] = name.0.as_slice() else { continue };
-        let short = crate::parse::object_name::identifier(short);
+        let short = object_name::identifier(short);
         let joined = from.iter().flat_map(|item| item.joins.iter().map(|join| &join.relation));
         let relations = from.iter().map(|item| &item.relation).chain(joined);
         let full = relations.filter_map(|relation| match relation {
@@ -104,8 +104,7 @@ fn full_wildcards(select: &mut Select) {
         });
         let last = |name: &&ObjectName| {
             let last = name.0.last().and_then(ObjectNamePart::as_ident);
-            name.0.len() == 2
-                && last.is_some_and(|i| crate::parse::object_name::identifier(i) == short)
+            name.0.len() == 2 && last.is_some_and(|i| object_name::identifier(i) == short)
         };
         if let Some(full) = full.into_iter().find(last).cloned() {
             *name = full;
@@ -130,8 +129,8 @@ fn age_of_transaction(function: &mut Function) {
         },
         _ => return,
     };
-    if crate::parse::object_name::identifier(name) == "age"
-        && TRANSACTIONS.contains(&crate::parse::object_name::identifier(column).as_str())
+    if object_name::identifier(name) == "age"
+        && TRANSACTIONS.contains(&object_name::identifier(column).as_str())
     {
         *name = Ident::new("transaction_age");
     }
@@ -200,7 +199,7 @@ fn operator(name: &str) -> Option<BinaryOperator> {
 }
 
 fn is_catalog(part: &ObjectNamePart) -> bool {
-    part.as_ident().is_some_and(|i| crate::parse::object_name::identifier(i) == "pg_catalog")
+    part.as_ident().is_some_and(|i| object_name::identifier(i) == "pg_catalog")
 }
 
 fn unqualify(name: &mut ObjectName) {
@@ -279,7 +278,7 @@ fn plain_type(ty: &mut DataType) {
             let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return };
             if let Some(known) = known_type(ident, modifiers) {
                 *ty = known;
-            } else if let Some(array) = crate::parse::type_names::named_array(name) {
+            } else if let Some(array) = type_names::named_array(name) {
                 *ty = array;
                 plain_type(ty);
             }
@@ -291,7 +290,7 @@ fn plain_type(ty: &mut DataType) {
 fn known_type(name: &Ident, modifiers: &[String]) -> Option<DataType> {
     let number = modifiers.first().and_then(|m| m.parse().ok());
     let length = number.map(|length| CharacterLength::IntegerLength { length, unit: None });
-    Some(match crate::parse::object_name::identifier(name).as_str() {
+    Some(match object_name::identifier(name).as_str() {
         "bool" => DataType::Bool,
         "int2" => DataType::Int2(None),
         "int4" | "cardinal_number" => DataType::Int4(None),

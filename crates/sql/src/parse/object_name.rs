@@ -21,7 +21,7 @@ pub(crate) fn in_public(schema: Option<&str>, name: &str) -> SqlResult<String> {
     }
 }
 
-pub(crate) fn no_schema(object: &str) -> SqlError {
+fn no_schema(object: &str) -> SqlError {
     let message = format!("there is no schema for \"{object}\"");
     SqlError::new(SqlState::UNDEFINED_TABLE, message)
         .with_hint("all tables are in the schema public")

@@ -9,6 +9,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
+use crate::parse::object_name;
+
 /// Most relations in one `FROM` clause: each makes the tree of joins a level deeper.
 const FROM_MAX: usize = 64;
 
@@ -31,27 +33,19 @@ fn with_depth(query: &Query) -> usize {
         let mut deepest = 0;
         // The visit itself never stops.
         let _ = visit_relations(&table.query, |relation| {
-            let name = relation
-                .0
-                .last()
-                .and_then(|part| part.as_ident())
-                .map(crate::parse::object_name::identifier);
+            let name =
+                relation.0.last().and_then(|part| part.as_ident()).map(object_name::identifier);
             let known = depths.iter().find(|(known, _)| Some(known) == name.as_ref());
             deepest = deepest.max(known.map_or(0, |(_, depth)| *depth));
             ControlFlow::<()>::Continue(())
         });
-        depths.push((crate::parse::object_name::identifier(&table.alias.name), deepest + 1));
+        depths.push((object_name::identifier(&table.alias.name), deepest + 1));
     }
     depths.into_iter().map(|(_, depth)| depth).max().unwrap_or(0)
 }
 
 fn unnests(function: &Function) -> bool {
-    let name = function
-        .name
-        .0
-        .last()
-        .and_then(|part| part.as_ident())
-        .map(crate::parse::object_name::identifier);
+    let name = function.name.0.last().and_then(|part| part.as_ident()).map(object_name::identifier);
     name.as_deref() == Some("unnest")
 }
 

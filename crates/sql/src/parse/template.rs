@@ -7,6 +7,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
 use super::tokens::Tokens;
+use crate::parse::split;
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
@@ -50,7 +51,7 @@ impl Template {
     /// parameter that cannot be.
     pub fn all(text: &str) -> SqlResult<Vec<Template>> {
         let shared: Arc<str> = text.into();
-        let statements = crate::parse::split::split(text)?.into_iter();
+        let statements = split::split(text)?.into_iter();
         statements.map(|tokens| Template::new(&shared, tokens)).collect()
     }
 

@@ -13,9 +13,10 @@ use crate::parse::statement::query::query;
 use crate::parse::statement::transaction::Transaction;
 use crate::parse::tokens::syntax_error;
 use crate::parse::{
-    alter, backup, comment, copy, cursor, ddl, deferral, dialect, dml, exclude, explain, files,
-    include, lock, no_columns, notification, operators, overriding, prepare, refuse, reorganize,
-    role, secret, sequence, setting, statement_names, table, tokens, vacuum, with_writes,
+    alter, backup, comment, copy, create_view, cursor, ddl, deferral, dialect, dml, exclude,
+    explain, files, include, lock, no_columns, normalise, notification, operators, overriding,
+    prepare, refuse, reorganize, role, secret, sequence, setting, split, statement_names, table,
+    tokens, vacuum, with_writes,
 };
 
 /// Parses all statements of `text`, separated by semicolons.
@@ -23,7 +24,7 @@ use crate::parse::{
 /// Errors: 42601 with the position of the first token that does not fit, 54000 and 54001 for text
 /// that is too long or too deep, 0A000 for statements that the engine does not have.
 pub fn parse(text: &str) -> SqlResult<Vec<Statement>> {
-    let statements = crate::parse::split::split(text)?;
+    let statements = split::split(text)?;
     statements.into_iter().map(|tokens| parse_one(text, tokens)).collect()
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     balance(&mut statement)?;
     regroup(&mut statement);
     files::as_relations(&mut statement)?;
-    crate::parse::normalise::normalise(&mut statement);
+    normalise::normalise(&mut statement);
     let into = match &mut statement {
         ast::Statement::Query(query) => ddl::taken_into(query),
         _ => None,
@@ -98,7 +99,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
 }
 
 /// Puts what the library's parser understands in the place of what it does not.
-pub(crate) fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
+fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
     table::expand(text, tokens)?;
     table::forget_only(tokens);
     exclude::nothing(tokens)?;
@@ -110,7 +111,7 @@ pub(crate) fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
 }
 
 /// A statement about the session and its transaction, or about when constraints are checked, if it is one.
-pub(crate) fn of_session(text: &str, tokens: &tokens::Tokens) -> Option<SqlResult<Statement>> {
+fn of_session(text: &str, tokens: &tokens::Tokens) -> Option<SqlResult<Statement>> {
     let of_constraints = deferral::statement(text, tokens);
     let of_constraints = of_constraints.map(|set| set.map(Statement::SetConstraints));
     let notified = || notification::statement(text, tokens).map(|n| n.map(Statement::Notification));
@@ -131,9 +132,7 @@ pub(crate) fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         }
         S::CreateTable(create) => Statement::CreateTable(ddl::create_table(create)?),
         S::AlterTable(alter) => Statement::AlterTable(alter::alter_table(&alter)?),
-        S::CreateView(create) => {
-            Statement::CreateView(crate::parse::create_view::create_view(create)?)
-        }
+        S::CreateView(create) => Statement::CreateView(create_view::create_view(create)?),
         S::CreateIndex(create) => Statement::CreateIndex(ddl::create_index(create)?),
         S::Drop { object_type, if_exists, names, cascade, temporary: false, .. } => {
             Statement::Drop(ddl::drop(object_type, if_exists, &names, cascade)?)

@@ -16,6 +16,7 @@ use types::{SqlError, SqlResult};
 use crate::catalog::Catalog;
 use crate::functions::library::LIBRARY;
 use crate::parse::object_name::last_name;
+use crate::parse::tokens;
 
 /// Steps that finding a type may take for each part of the expression: what is not nested takes a few.
 const STEPS_PER_PART: u64 = 16;
@@ -95,7 +96,7 @@ impl VisitorMut for Calls<'_> {
         }
         let steps = self.open.pop().unwrap_or_default().around(expr);
         if steps.is_too_many() {
-            return ControlFlow::Break(Box::new(crate::parse::tokens::too_deep()));
+            return ControlFlow::Break(Box::new(tokens::too_deep()));
         }
         if let Some(outer) = self.open.last_mut() {
             *outer = outer.and(steps);

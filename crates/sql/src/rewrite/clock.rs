@@ -22,7 +22,7 @@ enum Kind {
 }
 
 /// How many kinds there are.
-pub(crate) const KIND_COUNT: usize = 4;
+const KIND_COUNT: usize = 4;
 
 /// Puts the time at which the statement began in the place of `now()` and its kin.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) {

@@ -4,6 +4,8 @@
 use datafusion_sql::sqlparser::ast::{DataType, ExactNumberInfo, Expr, UnaryOperator, Value};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+use crate::parse::expressions;
+
 /// What a value says of its type.
 enum Said {
     /// A literal in quotes, or null.
@@ -51,7 +53,7 @@ pub(crate) fn of_column<'a>(values: impl Iterator<Item = &'a Expr>) -> SqlResult
     match common {
         LogicalType::Text => return Ok(Column::Cast(DataType::Text)),
         LogicalType::Varchar(_) => return Ok(Column::Cast(DataType::Varchar(None))),
-        LogicalType::Char(_) => return Ok(Column::Cast(crate::parse::expressions::bpchar())),
+        LogicalType::Char(_) => return Ok(Column::Cast(expressions::bpchar())),
         _ => {}
     }
     let written = said.iter().find_map(|s| match s {

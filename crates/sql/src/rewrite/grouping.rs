@@ -1,5 +1,5 @@
 //! `GROUPING SETS`, `ROLLUP` and `CUBE` as plain keys with a mark that says which of them are a set: keys
-//! are bound and checked as those of any `GROUP BY`, and `logical/grouping_sets.rs` reads the mark.
+//! are bound and checked as those of any `GROUP BY`, and `analyze/grouping_sets.rs` reads the mark.
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, GroupByExpr, Ident, Select, SelectItem, Value,

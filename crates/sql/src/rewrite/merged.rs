@@ -96,9 +96,7 @@ fn merged_in(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Option
             Ok(Some(merged))
         }
         // The library has the left side's values for merged columns, if one is asked for.
-        Err(error) if keeps_right && crate::rewrite::merged::names::may_name_merged(select) => {
-            Err(error)
-        }
+        Err(error) if keeps_right && names::may_name_merged(select) => Err(error),
         Err(_) => Ok(None),
     }
 }

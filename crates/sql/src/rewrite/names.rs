@@ -226,8 +226,8 @@ impl VisitorMut for Outputs {
             name_columns(select);
         }
         self.depth += 1;
-        crate::rewrite::names::order::wrap_clashing(query);
-        crate::rewrite::names::distinct_on::in_order(query);
+        order::wrap_clashing(query);
+        distinct_on::in_order(query);
         order_once(query);
         order_by_position(query);
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -505,7 +505,7 @@ fn rename_output(query: &mut Query, name: &str, other: &str) {
     if let Some(order_by) = &mut query.order_by
         && let OrderByKind::Expressions(keys) = &mut order_by.kind
     {
-        keys.iter_mut().for_each(|key| crate::rewrite::names::order::by_position(key, name, 0));
+        keys.iter_mut().for_each(|key| order::by_position(key, name, 0));
     }
     rename_output_in(&mut query.body, name, other);
 }

@@ -18,11 +18,15 @@ use crate::parse::object_name::{identifier, last_name};
 use crate::parse::set_functions::{SERIES, SET_FUNCTIONS};
 use crate::rewrite::relations::Relations;
 use crate::rewrite::windows::OpenWindows;
+use crate::rewrite::{
+    filtered, grouping, having, merged, natural, ordered_set, recursion, rows, special, values,
+    whole_rows,
+};
 
 /// Rewrites a query in place.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
     let relations = Relations::of(query, catalog);
-    crate::rewrite::natural::write_columns(query, &relations);
+    natural::write_columns(query, &relations);
     match query.visit(&mut Rewrite { relations, windows: OpenWindows::default() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
@@ -37,22 +41,22 @@ struct Rewrite<'a> {
 impl Rewrite<'_> {
     fn enter_query(&mut self, query: &mut Query) -> SqlResult<()> {
         // Windows have merged columns, too, before they are written out.
-        crate::rewrite::merged::merge_columns(query, &self.relations)?;
+        merged::merge_columns(query, &self.relations)?;
         // Of the outermost, types are settled when all else is known.
         if self.windows.is_inside() {
             say_integers(&mut query.body);
         }
         self.windows.enter_query(query)?;
-        crate::rewrite::values::as_selects(query)
+        values::as_selects(query)
     }
 
     fn enter_select(&mut self, select: &mut Select) -> SqlResult<()> {
         self.windows.enter_select(select)?;
-        crate::rewrite::merged::qualify(select, &self.relations);
-        crate::rewrite::grouping::as_keys(select)?;
-        crate::rewrite::having::without_groups(select);
-        crate::rewrite::rows::in_conditions(select)?;
-        crate::rewrite::whole_rows::count_existing(select)?;
+        merged::qualify(select, &self.relations);
+        grouping::as_keys(select)?;
+        having::without_groups(select);
+        rows::in_conditions(select)?;
+        whole_rows::count_existing(select)?;
         Ok(())
     }
 }
@@ -69,7 +73,7 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         fetch_as_limit(query);
-        if let Err(error) = crate::rewrite::recursion::apart(query) {
+        if let Err(error) = recursion::apart(query) {
             return flow(Err(error));
         }
         if let SetExpr::Select(select) = query.body.as_mut() {
@@ -104,7 +108,7 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        crate::rewrite::filtered::ask_where_counted(expr);
+        filtered::ask_where_counted(expr);
         flow(rewritten(expr))
     }
 }
@@ -142,7 +146,7 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
             set_function(function)
         }
         Expr::Function(function) if !function.within_group.is_empty() => {
-            match crate::rewrite::ordered_set::rewritten(function)? {
+            match ordered_set::rewritten(function)? {
                 Some(replaced) => replaced,
                 None => return Ok(()),
             }
@@ -152,7 +156,7 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
             if let Some(over) = &mut function.over {
                 crate::rewrite::windows::check(over)?;
             }
-            crate::rewrite::special::word_as_text(function);
+            special::word_as_text(function);
             match cast_by_name(function).or_else(|| searched(function)) {
                 Some(replaced) => replaced,
                 None => return Ok(()),
@@ -181,7 +185,7 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
             Some(replaced) => replaced,
             None => return Ok(()),
         },
-        _ => match crate::rewrite::special::rewritten(expr)? {
+        _ => match special::rewritten(expr)? {
             Some(replaced) => replaced,
             None => return Ok(()),
         },

@@ -15,7 +15,7 @@ pub(crate) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
     Ok(Some(match expr {
         Expr::BinaryOp { left, op, right } => match (fields(left), fields(right)) {
             (Some(left), Some(right)) => row_comparison(&left, op, &right)?,
-            _ => return crate::rewrite::rows::subqueries::rewritten(expr),
+            _ => return subqueries::rewritten(expr),
         },
         Expr::IsDistinctFrom(left, right) => match (fields(left), fields(right)) {
             (Some(left), Some(right)) => distinct(left, right, false)?,
@@ -40,7 +40,7 @@ pub(crate) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
             None => return Ok(None),
         },
         Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => {
-            return crate::rewrite::rows::subqueries::rewritten(expr);
+            return subqueries::rewritten(expr);
         }
         Expr::IsNull(row) => match fields(row) {
             Some(row) => all(row, Expr::IsNull)?,

@@ -8,6 +8,7 @@ use types::{SqlError, SqlResult};
 
 use crate::parse::expressions::{binary, call, cast_as, plain_arguments};
 use crate::parse::object_name::last_name;
+use crate::rewrite::rows;
 
 /// The expression in words that the library knows; `None` where it knows these.
 pub(crate) fn rewritten(expr: &mut Expr) -> SqlResult<Option<Expr>> {
@@ -39,7 +40,7 @@ pub(crate) fn rewritten(expr: &mut Expr) -> SqlResult<Option<Expr>> {
                 false => test,
             }
         }
-        _ => return crate::rewrite::rows::rewritten(expr),
+        _ => return rows::rewritten(expr),
     }))
 }
 

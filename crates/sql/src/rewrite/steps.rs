@@ -4,6 +4,7 @@ use datafusion_sql::sqlparser::ast;
 use types::SqlResult;
 
 use crate::catalog::Catalog;
+use crate::rewrite::{calls, clock, names, query, system};
 
 /// Writes a query in the words that the library's binder knows; the names of its outputs, where it says
 /// them.
@@ -18,20 +19,43 @@ pub(crate) fn rewrite(
 pub(crate) fn rewrite_with(
     ast: &mut ast::Query,
     catalog: &dyn Catalog,
-    clock: Option<usize>,
+    first_moment: Option<usize>,
 ) -> SqlResult<Option<Vec<String>>> {
-    crate::rewrite::names::set_nested_apart(ast);
-    crate::rewrite::names::wrap_unnested(ast);
-    let names = crate::rewrite::names::name_outputs(ast);
-    crate::rewrite::names::set_apart(ast);
-    crate::rewrite::names::set_outputs_apart(ast);
-    crate::rewrite::system::rewrite(ast);
-    match clock {
-        Some(first) => crate::rewrite::clock::as_parameters(ast, first),
-        None => crate::rewrite::clock::rewrite(ast, catalog),
+    names::set_nested_apart(ast);
+    names::wrap_unnested(ast);
+    let outputs = names::name_outputs(ast);
+    names::set_apart(ast);
+    names::set_outputs_apart(ast);
+    system::rewrite(ast);
+    match first_moment {
+        Some(first) => clock::as_parameters(ast, first),
+        None => clock::rewrite(ast, catalog),
     }
-    crate::rewrite::query::rewrite(ast, catalog)?;
-    crate::rewrite::names::name_inner_outputs(ast);
-    crate::rewrite::calls::prepare(ast, catalog)?;
-    Ok(names)
+    query::rewrite(ast, catalog)?;
+    names::name_inner_outputs(ast);
+    calls::prepare(ast, catalog)?;
+    Ok(outputs)
+}
+
+/// The same of the query of a view: what only a statement shows is left to the one that names the view.
+pub(crate) fn of_view(
+    ast: &mut ast::Query,
+    catalog: &dyn Catalog,
+) -> SqlResult<Option<Vec<String>>> {
+    names::set_nested_apart(ast);
+    names::wrap_unnested(ast);
+    let outputs = names::name_outputs(ast);
+    clock::rewrite(ast, catalog);
+    query::rewrite(ast, catalog)?;
+    names::name_inner_outputs(ast);
+    calls::prepare(ast, catalog)?;
+    Ok(outputs)
+}
+
+/// The same of a query around one expression, whose outputs nobody sees.
+pub(crate) fn of_expression(ast: &mut ast::Query, catalog: &dyn Catalog) -> SqlResult<()> {
+    system::rewrite(ast);
+    clock::rewrite(ast, catalog);
+    query::rewrite(ast, catalog)?;
+    calls::prepare(ast, catalog)
 }

@@ -15,12 +15,13 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::parse::expressions::{call_with, take};
+use crate::parse::{object_name, set_functions, vectors};
 use crate::rewrite::having::is_of_many_rows;
 
 /// Rewrites a whole query.
 pub(crate) fn rewrite(query: &mut Query) {
     show_names(&mut query.body);
-    crate::rewrite::system::table_oids::replace(query);
+    table_oids::replace(query);
     let ControlFlow::Continue(()) = query.visit(&mut Rewrite);
 }
 
@@ -81,7 +82,7 @@ fn object_type(ty: &DataType) -> Option<&'static str> {
     }
     let DataType::Custom(name, _) = ty else { return None };
     let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return None };
-    OBJECT_TYPES.into_iter().find(|t| *t == crate::parse::object_name::identifier(ident))
+    OBJECT_TYPES.into_iter().find(|t| *t == object_name::identifier(ident))
 }
 
 /// `regtype[]`: lists of types are shown by their names.
@@ -219,9 +220,8 @@ fn value_of_each_row<'a>(query: &'a mut Query, order: &[OrderByExpr]) -> Option<
 fn is_set_function(expr: &Expr) -> bool {
     let Expr::Function(function) = expr else { return false };
     let name = function.name.0.last().and_then(ObjectNamePart::as_ident);
-    let name = name.map(crate::parse::object_name::identifier).unwrap_or_default();
-    name == "unnest"
-        || crate::parse::set_functions::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
+    let name = name.map(object_name::identifier).unwrap_or_default();
+    name == "unnest" || set_functions::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
 }
 
 /// The array of the rows of a query, in their order or in this one of its output.
@@ -233,7 +233,7 @@ fn array_of_rows(query: &Query, order: &[OrderByExpr]) -> Option<Expr> {
     });
     let ordered = ordered.collect::<Option<Vec<_>>>()?;
     let order_by = (!ordered.is_empty()).then_some(FunctionArgumentClause::OrderBy(ordered));
-    let mut outer = crate::parse::vectors::parsed("select 1 from (select 1) __rows(__item)")?;
+    let mut outer = vectors::parsed("select 1 from (select 1) __rows(__item)")?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(TableFactor::Derived { subquery, .. }) =
             select.from.first_mut().map(|from| &mut from.relation)

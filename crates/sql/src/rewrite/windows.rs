@@ -12,7 +12,7 @@ const WINDOWING_ERROR: SqlState = SqlState("42P20");
 
 /// The windows that a `SELECT` names.
 #[derive(Default)]
-pub(crate) struct Windows(Vec<(String, WindowSpec)>);
+struct Windows(Vec<(String, WindowSpec)>);
 
 impl Windows {
     /// The windows of a query, of which each may copy those before it.

@@ -9,6 +9,7 @@ use types::Schema;
 
 use crate::catalog::{
     Catalog, ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
+    empty,
 };
 use crate::parse::statement::Statement;
 use crate::parse::text::parse;
@@ -83,9 +84,7 @@ impl Tpch {
                 Statement::CreateTable(t) => {
                     let (rows, pages) = size(&t.name);
                     let id = TableId(i as u32);
-                    let draft =
-                        crate::define::Draft::of(&t, vec![], id, &crate::catalog::empty::NoTables)
-                            .unwrap();
+                    let draft = crate::define::Draft::of(&t, vec![], id, &empty::NoTables).unwrap();
                     let def = TableDef {
                         storage: TableStorage::Row,
                         constraints: Arc::default(),

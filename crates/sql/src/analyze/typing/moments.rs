@@ -6,6 +6,7 @@ use datafusion_expr::{Expr, ExprSchemable, cast};
 use types::datetime::infinite::{day_of, is_finite};
 
 use crate::analyze::typing::is_constant;
+use crate::expr::scalar;
 
 /// A constant timestamp at midnight beside a date is that date: an index on dates can find it.
 pub(crate) fn settle_dates(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
@@ -17,7 +18,7 @@ pub(crate) fn settle_dates(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> 
         if matches!(ty, DataType::Timestamp(_, None))
             && is_constant(expr)
             && let Ok(ScalarValue::TimestampMicrosecond(Some(micros), None)) =
-                crate::expr::scalar::constant(expr)
+                scalar::constant(expr)
             && (micros % MICROS_PER_DAY == 0 || !is_finite(micros))
         {
             *expr = Expr::Literal(ScalarValue::Date32(Some(day_of(micros))), None);

@@ -15,7 +15,7 @@ use types::SqlState;
 use types::text::format_value;
 
 use super::replace;
-use crate::analyze::scalar::bind;
+use crate::analyze::expression::bind;
 use crate::error::from_library;
 use crate::expr::scalar::{Expr, compile_physical};
 use crate::expr::typed::Typed;

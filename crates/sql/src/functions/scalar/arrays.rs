@@ -12,9 +12,11 @@ use datafusion_common::ScalarValue;
 use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+use crate::cast::strict;
 use crate::error::from_arrow;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::returns::{boolean, int, text};
+use crate::functions::scalar::{dates, overload};
 use crate::parse::set_functions::SERIES;
 
 pub(crate) fn register(functions: &mut Functions) {
@@ -155,16 +157,15 @@ fn series(functions: &mut Functions) {
     for params in [&[Ty::Big, Ty::Big] as &'static [Ty], &[Ty::Big, Ty::Big, Ty::Big]] {
         functions.strict(SERIES, params, big, integers);
     }
-    functions.strict(SERIES, &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| {
-        points(args, crate::functions::scalar::dates::shifted)
-    });
+    functions
+        .strict(SERIES, &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| points(args, dates::shifted));
     for params in [&[Ty::Num, Ty::Num] as &'static [Ty], &[Ty::Num, Ty::Num, Ty::Num]] {
         functions.strict(SERIES, params, numerics_type, numerics);
     }
     let instants =
         |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::TimestampTz.array_of().arrow();
     functions.strict(SERIES, &[Ty::Tz, Ty::Tz, Ty::Interval], instants, |args| {
-        points(args, crate::functions::scalar::dates::shifted_instant)
+        points(args, dates::shifted_instant)
     });
     functions.volatile(SERIES);
 }
@@ -183,7 +184,7 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
         return Err(SqlError::internal("a series is a list"));
     };
     let cast = |a: &ArrayRef| {
-        arrow_cast::cast_with_options(a, field.data_type(), &crate::cast::strict::STRICT_CAST)
+        arrow_cast::cast_with_options(a, field.data_type(), &strict::STRICT_CAST)
             .map_err(from_arrow)
     };
     let bounds = args.arrays.iter().map(cast).collect::<SqlResult<Vec<_>>>()?;
@@ -198,9 +199,7 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
         if !null {
             let step = if bounds.len() > 2 { value(2, row) } else { one };
             if step == 0 {
-                return Err(crate::functions::scalar::overload::invalid_parameter(
-                    "step size cannot equal zero",
-                ));
+                return Err(overload::invalid_parameter("step size cannot equal zero"));
             }
             let (mut at, end) = (value(0, row), value(1, row));
             while if step > 0 { at <= end } else { at >= end } {
@@ -236,9 +235,7 @@ fn integers(args: &Args<'_>) -> SqlResult<ArrayRef> {
         let (start, end) = (value(0, row), value(1, row));
         let step = if args.arrays.len() > 2 { value(2, row) } else { 1 };
         if step == 0 {
-            return Err(crate::functions::scalar::overload::invalid_parameter(
-                "step size cannot equal zero",
-            ));
+            return Err(overload::invalid_parameter("step size cannot equal zero"));
         }
         let distance = (i128::from(end) - i128::from(start)) / i128::from(step);
         if distance < 0 || (end < start) == (step > 0) && end != start {
@@ -261,9 +258,7 @@ fn points(
         let next = shifted(at, step, 1)?;
         let ascending = next > at;
         if next == at {
-            return Err(crate::functions::scalar::overload::invalid_parameter(
-                "step size cannot equal zero",
-            ));
+            return Err(overload::invalid_parameter("step size cannot equal zero"));
         }
         let mut values = Vec::new();
         while if ascending { at <= end } else { at >= end } {

@@ -10,7 +10,9 @@ use datafusion_common::ScalarValue;
 use types::numeric::{FREE, PRODUCT_SCALE, QUOTIENT, divide, divide_whole, multiply, round, wide};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::cast::strict;
 use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::returns;
 use crate::functions::scalar::returns::{double, int};
 
 pub(crate) fn register(functions: &mut Functions) {
@@ -96,7 +98,7 @@ fn others(functions: &mut Functions) {
         let (_, scale) = wide(args.arrays[0].as_ref())?;
         Ok(Arc::new(args.each::<_, Int32Array>(|_| Ok(Some(i32::from(scale))))?))
     });
-    functions.strict("mod", &[Ty::Big, Ty::Big], crate::functions::scalar::returns::big, |args| {
+    functions.strict("mod", &[Ty::Big, Ty::Big], returns::big, |args| {
         Ok(Arc::new(args.each::<_, Int64Array>(|row| {
             let (a, b) = (args.big(0, row), args.big(1, row));
             if b == 0 {
@@ -246,8 +248,7 @@ pub(crate) fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> Data
 
 /// The decimals as another type of decimal.
 pub(crate) fn as_wide(array: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
-    arrow_cast::cast_with_options(array, to, &crate::cast::strict::STRICT_CAST)
-        .map_err(crate::error::from_arrow)
+    arrow_cast::cast_with_options(array, to, &strict::STRICT_CAST).map_err(crate::error::from_arrow)
 }
 
 fn modulo(args: &Args<'_>) -> SqlResult<ArrayRef> {

@@ -67,9 +67,7 @@ pub(crate) fn register(functions: &mut Functions) {
     functions.strict("to_char", &[Ty::Interval, Ty::Text], text, |args| {
         args.texts(|row| {
             let span = args.interval(0, row);
-            shown(args.text(1).value(row), |word, plain| {
-                crate::functions::scalar::to_char::spans::field(span, word, plain)
-            })
+            shown(args.text(1).value(row), |word, plain| spans::field(span, word, plain))
         })
     });
     functions.strict("to_char", &[Ty::Num, Ty::Text], text, |args| {
@@ -84,21 +82,13 @@ pub(crate) fn register(functions: &mut Functions) {
     });
     functions.strict("to_date", &[Ty::Text, Ty::Text], date, |args| {
         Ok(Arc::new(args.each::<_, Date32Array>(|row| {
-            crate::functions::scalar::to_char::read_date::date(
-                args.text(0).value(row),
-                args.text(1).value(row),
-            )
-            .map(Some)
+            read_date::date(args.text(0).value(row), args.text(1).value(row)).map(Some)
         })?))
     });
     functions.strict("to_timestamp", &[Ty::Text, Ty::Text], timestamptz, |args| {
         let zone = zone::current().zone;
         instants(args, |row| {
-            crate::functions::scalar::to_char::read_date::instant(
-                args.text(0).value(row),
-                args.text(1).value(row),
-                zone,
-            )
+            read_date::instant(args.text(0).value(row), args.text(1).value(row), zone)
         })
     });
     functions.strict("to_timestamp", &[Ty::Float], timestamptz, |args| {
@@ -150,7 +140,7 @@ fn shown(
     value: impl Fn(&str, bool) -> SqlResult<String>,
 ) -> SqlResult<Option<String>> {
     let mut out = String::new();
-    for piece in crate::functions::scalar::to_char::date_template::pieces(template) {
+    for piece in date_template::pieces(template) {
         match piece {
             Piece::Field(Field { word: "FX", .. }) => {}
             Piece::Field(field) => {

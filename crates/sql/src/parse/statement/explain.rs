@@ -3,6 +3,7 @@
 use datafusion_sql::sqlparser::ast;
 use types::SqlResult;
 
+use crate::parse::object_name;
 use crate::parse::statement::prepare::Execute;
 use crate::parse::statement::query::Query;
 
@@ -26,7 +27,7 @@ impl Explaining {
         name: &ast::ObjectName,
         arguments: Vec<ast::Expr>,
     ) -> SqlResult<Execute> {
-        Ok(Execute { name: crate::parse::object_name::name(name)?, arguments, explain: Some(self) })
+        Ok(Execute { name: object_name::name(name)?, arguments, explain: Some(self) })
     }
 }
 

@@ -5,6 +5,8 @@ use datafusion_sql::sqlparser::ast::{
     Distinct, Expr, OrderByExpr, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr, Value,
 };
 
+use crate::parse::object_name;
+
 /// Puts them so where PostgreSQL takes them: the first keys of `ORDER BY` have to be those of
 /// `DISTINCT ON`, in any order, and may be fewer.
 pub(crate) fn in_order(query: &mut Query) {
@@ -57,9 +59,7 @@ fn meant(key: &Expr, items: &[SelectItem]) -> Expr {
     };
     let named = |name: &str| {
         items.iter().find_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias }
-                if crate::parse::object_name::identifier(alias) == name =>
-            {
+            SelectItem::ExprWithAlias { expr, alias } if object_name::identifier(alias) == name => {
                 Some(expr.clone())
             }
             _ => None,
@@ -74,7 +74,7 @@ fn meant(key: &Expr, items: &[SelectItem]) -> Expr {
                 .and_then(of_item),
             _ => None,
         },
-        Expr::Identifier(ident) => named(&crate::parse::object_name::identifier(ident)),
+        Expr::Identifier(ident) => named(&object_name::identifier(ident)),
         _ => None,
     };
     found.unwrap_or_else(|| key.clone())

@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 
 use arrow_schema::Schema;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion_common::{DFSchema, Result};
-use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_common::DFSchema;
+use datafusion_common::tree_node::{TransformedResult, TreeNode};
+use datafusion_expr::simplify::SimplifyContext;
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast::{self, Visit, Visitor};
@@ -15,12 +14,15 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::analyze::names::Names;
+use crate::analyze::{exact_sum, typing};
 use crate::catalog::Catalog;
 use crate::catalog::empty::NoTables;
 use crate::error::from_library;
 use crate::expr::aggregate::AggregateExpr;
 use crate::expr::scalar::Expr;
+use crate::functions::as_case::as_case;
 use crate::functions::library::LIBRARY;
+use crate::rewrite::steps;
 
 impl Expr {
     /// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.
@@ -59,27 +61,10 @@ pub(crate) fn bind_scalar(
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
-    let typed = crate::analyze::typing::typed(bound, schema).map_err(from_library)?;
-    let widened = crate::analyze::exact_sum::widen_sums(typed, schema).map_err(from_library)?;
+    let typed = typing::typed(bound, schema).map_err(from_library)?;
+    let widened = exact_sum::widen_sums(typed, schema).map_err(from_library)?;
     let coerced = ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema);
     coerced.and_then(|expr| expr.transform_up(as_case).data()).map_err(from_library)
-}
-
-/// A function that the library has as a `CASE` only, which its optimiser makes of it.
-pub(crate) fn as_case(expr: datafusion_expr::Expr) -> Result<Transformed<datafusion_expr::Expr>> {
-    let datafusion_expr::Expr::ScalarFunction(call) = expr else {
-        return Ok(Transformed::no(expr));
-    };
-    if !matches!(call.func.name(), "coalesce" | "nvl" | "nvl2") {
-        return Ok(Transformed::no(datafusion_expr::Expr::ScalarFunction(call)));
-    }
-    let simplified = call.func.simplify(call.args, &SimplifyContext::default())?;
-    Ok(Transformed::yes(match simplified {
-        ExprSimplifyResult::Simplified(case) => case,
-        ExprSimplifyResult::Original(args) => {
-            datafusion_expr::Expr::ScalarFunction(ScalarFunction::new_udf(call.func, args))
-        }
-    }))
 }
 
 /// The expression in words that the library knows; queries inside are refused.
@@ -93,10 +78,7 @@ fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
     if query.visit(&mut Nested(0)).is_break() {
         return Err(SqlError::unsupported("a subquery here"));
     }
-    crate::rewrite::system::rewrite(&mut query);
-    crate::rewrite::clock::rewrite(&mut query, catalog);
-    crate::rewrite::query::rewrite(&mut query, catalog)?;
-    crate::rewrite::calls::prepare(&mut query, catalog)?;
+    steps::of_expression(&mut query, catalog)?;
     match *query.body {
         ast::SetExpr::Select(mut select) => match select.projection.pop() {
             Some(ast::SelectItem::UnnamedExpr(expr)) => Ok(expr),
