@@ -49,7 +49,9 @@ fn said(step: RecoveryStep, elapsed: Duration) -> String {
     let RecoveryStep { phase, done, total } = step;
     let what = match phase {
         RecoveryPhase::Opening => "the file is being opened".to_owned(),
-        RecoveryPhase::Journal => format!("{done} of {total} pages of the journal are in place"),
+        RecoveryPhase::DoubleWrite => {
+            format!("{done} of {total} pages of the double-write buffer are in place")
+        }
         RecoveryPhase::Log => format!("{done} of {total} bytes of the log are read"),
         RecoveryPhase::Changes => format!("{done} of {total} logged changes are in place"),
         RecoveryPhase::Checkpoint => "a checkpoint is being made".to_owned(),

@@ -86,8 +86,8 @@ pub enum Damage {
     Misplaced(&'static str),
     /// Both header slots are damaged.
     Header,
-    /// The journal of an unfinished checkpoint does not match its checksum.
-    Journal,
+    /// The double-write buffer of an unfinished checkpoint does not match its checksum.
+    DoubleWrite,
     /// The directory of trees and free pages cannot be decoded.
     Directory,
     /// Something is missing in the log that was committed.
@@ -104,7 +104,7 @@ impl fmt::Display for Damage {
             Damage::BeyondEnd => write!(f, "beyond the end of the file"),
             Damage::Misplaced(what) => write!(f, "{what}"),
             Damage::Header => write!(f, "both header slots are damaged"),
-            Damage::Journal => write!(f, "journal checksum mismatch"),
+            Damage::DoubleWrite => write!(f, "double-write buffer checksum mismatch"),
             Damage::Directory => write!(f, "directory cannot be decoded"),
             Damage::Log => write!(f, "a part of the log is missing, and later ones are there"),
         }

@@ -27,7 +27,7 @@ pub(crate) struct Header {
     pub meta_pages: u32,
     pub next_tree: u32,
     pub catalog_tree: u32,
-    pub journal: Journal,
+    pub double_write: DoubleWrite,
     pub log: LogPlace,
     /// Frames of the log that were written before the header.
     pub log_frames: u32,
@@ -46,7 +46,7 @@ pub(crate) const VERSION_WITH_TIMES: u32 = 4;
 
 /// Where the page images of an unfinished checkpoint lie; no pages: nothing to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Journal {
+pub(crate) struct DoubleWrite {
     pub pid: PageId,
     pub pages: u32,
     pub checksum: u32,
@@ -66,9 +66,9 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     set_u32(slot, 40, header.meta_pages);
     set_u32(slot, 44, header.next_tree);
     set_u32(slot, 48, header.catalog_tree);
-    set_u32(slot, 52, header.journal.pid);
-    set_u32(slot, 56, header.journal.pages);
-    set_u32(slot, 60, header.journal.checksum);
+    set_u32(slot, 52, header.double_write.pid);
+    set_u32(slot, 56, header.double_write.pages);
+    set_u32(slot, 60, header.double_write.checksum);
     set_u32(slot, 64, header.log.pid);
     set_u32(slot, 68, header.log.pages);
     set_u64(slot, 72, header.log.salt);
@@ -110,7 +110,7 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
         meta_pages: u32_at(slot, 40),
         next_tree: u32_at(slot, 44),
         catalog_tree: u32_at(slot, 48),
-        journal: Journal {
+        double_write: DoubleWrite {
             pid: u32_at(slot, 52),
             pages: u32_at(slot, 56),
             checksum: u32_at(slot, 60),
@@ -136,9 +136,11 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
 impl Header {
     /// Whether the runs that it names lie in the file, behind the slots.
     fn has_its_runs(&self) -> bool {
-        let Header { meta_pid, meta_pages, journal, log, next_log, .. } = *self;
+        let Header { meta_pid, meta_pages, double_write, log, next_log, .. } = *self;
         let logs = [log, next_log].map(|place| (place.pid, place.pages));
-        let runs = [(meta_pid, meta_pages), (journal.pid, journal.pages)].into_iter().chain(logs);
+        let runs = [(meta_pid, meta_pages), (double_write.pid, double_write.pages)]
+            .into_iter()
+            .chain(logs);
         let end = |(pid, pages): (u32, u32)| pid.checked_add(pages);
         let lies =
             |run: (u32, u32)| run.0 >= 2 && end(run).is_some_and(|end| end <= self.page_count);

@@ -96,7 +96,7 @@ pub(crate) fn check(page: &[u8], pid: PageId) -> Result<(), Damage> {
     }
 }
 
-/// Checks an image whose page number is not known beforehand (the journal's).
+/// Checks an image whose page number is not known beforehand (the double-write buffer's).
 pub(crate) fn check_any(page: &[u8]) -> Result<(), Damage> {
     if u32_at(page, 0) != PAGE_MAGIC {
         return Err(Damage::Magic);

@@ -35,9 +35,9 @@ pub(crate) struct Space {
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
     freed: Vec<Extent>,
-    /// The journal's run, and those that it has moved away from a moment ago.
-    journal: Vec<Extent>,
-    /// What the last checkpoint freed: not to be used before the images of its journal are in their places,
+    /// The double-write buffer's run, and those that it has moved away from a moment ago.
+    double_write: Vec<Extent>,
+    /// What the last checkpoint freed: not to be used before the images of its double-write buffer are in their places,
     /// of which these may be some.
     settling: Vec<Extent>,
     /// Those of these that are no pages of trees.
@@ -60,7 +60,7 @@ impl Space {
             free: BTreeMap::new(),
             limbo: Vec::new(),
             freed: Vec::new(),
-            journal: Vec::new(),
+            double_write: Vec::new(),
             settling: Vec::new(),
             settling_runs: Vec::new(),
             settling_limbo: Vec::new(),
@@ -84,7 +84,7 @@ impl Space {
         let unfinished = self.unfinished.values().map(Vec::len);
         self.free.len()
             + self.freed.len()
-            + self.journal.len()
+            + self.double_write.len()
             + self.settling.len()
             + self.settling_runs.len()
             + self.left_log.iter().chain(&self.spare_log).count()
@@ -173,17 +173,17 @@ impl Space {
         self.freed.push(extent);
     }
 
-    /// A checkpoint exists: pages that were cut out of trees, those of dropped trees, those of its journal
+    /// A checkpoint exists: pages that were cut out of trees, those of dropped trees, those of its double-write buffer
     /// and what `also` only the one before needed may be used once it has settled.
     pub fn begin_settling(&mut self, also: impl IntoIterator<Item = Extent>) {
         assert!(self.settling.is_empty(), "checkpoints settle one after another");
         self.settling = std::mem::take(&mut self.freed);
-        self.settling_runs = std::mem::take(&mut self.journal);
+        self.settling_runs = std::mem::take(&mut self.double_write);
         self.settling_runs.extend(also);
         self.settling_limbo = std::mem::take(&mut self.limbo);
     }
 
-    /// The images of the checkpoint's journal are in their places: what it freed may be used, but trees that
+    /// The images of the checkpoint's double-write buffer are in their places: what it freed may be used, but trees that
     /// somebody holds and pages that somebody looks at.
     pub fn settle(&mut self, pool: &Pool) {
         for page in std::mem::take(&mut self.settling).into_iter().flat_map(Extent::pids) {
@@ -212,24 +212,24 @@ impl Space {
         idle
     }
 
-    /// Takes a run for the journal.
+    /// Takes a run for the double-write buffer.
     ///
     /// # Errors
     /// `Full`, as [`Space::take`].
-    pub fn take_journal(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
+    pub fn take_double_write(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
         let take = self.take(pages, held)?;
         if let Take::Taken(extent) = take {
-            self.journal.push(extent);
+            self.double_write.push(extent);
         }
         Ok(take)
     }
 
-    /// Makes the journal's run longer by `more` pages, if those behind it are free or there are
+    /// Makes the double-write buffer's run longer by `more` pages, if those behind it are free or there are
     /// none: the new run, or `None`.
     ///
     /// # Errors
     /// `Full`, as [`Space::take`].
-    pub fn extend_journal(
+    pub fn extend_double_write(
         &mut self,
         extent: Extent,
         more: u32,
@@ -251,15 +251,15 @@ impl Space {
             self.free.insert(end + more, free - more);
         }
         self.page_count = page_count;
-        let run = self.journal.iter_mut().find(|run| **run == extent);
-        let run = run.expect("the journal's run is known");
+        let run = self.double_write.iter_mut().find(|run| **run == extent);
+        let run = run.expect("the double-write buffer's run is known");
         run.pages += more;
         Ok(Take::Taken(Some(*run)))
     }
 
-    /// The journal has moved from `extent`, where it may still be read before the next checkpoint.
-    pub fn retire_journal(&mut self, extent: Extent) {
-        self.journal.retain(|run| *run != extent);
+    /// The double-write buffer has moved from `extent`, where it may still be read before the next checkpoint.
+    pub fn retire_double_write(&mut self, extent: Extent) {
+        self.double_write.retain(|run| *run != extent);
         if extent.pages > 0 {
             self.freed.push(extent);
         }
@@ -359,7 +359,7 @@ impl Space {
         if !planted::is("freed-pages-lost") {
             all.extend(&self.freed);
         }
-        all.extend(&self.journal);
+        all.extend(&self.double_write);
         all.extend(&self.settling);
         all.extend(&self.settling_runs);
         all.extend(self.left_log.iter().chain(&self.spare_log));

@@ -333,15 +333,15 @@ fn an_old_search_finds_its_way_whatever_lies_where_its_leaves_were() {
         assert_eq!(store.page_counts().0, pages, "the load uses the free pages");
         assert_eq!(rows_of(&loaded, Direction::Forward).await.len(), 900);
         look("pages of another tree").await;
-        // A journal over the rest of the free pages: every page of the new tree has changed.
+        // A double-write buffer over the rest of the free pages: every page of the new tree has changed.
         store.checkpoint().await.unwrap();
         for number in 0..900u32 {
             loaded.replace(&number.to_be_bytes(), &[3; 90], &io).await.unwrap();
         }
         store.checkpoint().await.unwrap();
-        assert_eq!(store.page_counts().0, pages, "the journal uses the free pages");
+        assert_eq!(store.page_counts().0, pages, "the double-write buffer uses the free pages");
         store.drop_cache().await;
-        look("a journal").await;
+        look("a double-write buffer").await;
         let numbers: Vec<_> = (0..6000u32).step_by(7).map(u32::to_be_bytes).collect();
         let mut found = 0;
         tree.get_batch(&numbers, Depth::Many, &io, &mut |_, _| found += 1).await.unwrap();

@@ -21,9 +21,11 @@ fn flipped_bits_are_told_or_mended_or_in_unused_bytes() {
     println!("{:<12} {:>8}", "all", report.values().map(|flips| flips.count).sum::<u64>());
     for (place, flips) in report {
         let (caught, what) = match place {
-            Place::Directory | Place::Inner | Place::Leaf | Place::Overflow | Place::Journal => {
-                (flips.told, "told")
-            }
+            Place::Directory
+            | Place::Inner
+            | Place::Leaf
+            | Place::Overflow
+            | Place::DoubleWrite => (flips.told, "told"),
             Place::Header => (flips.mended, "mended"),
             // Seven bytes of padding behind a frame, at most.
             Place::Log => (flips.told + flips.unused + flips.mended, "told, or in padding"),

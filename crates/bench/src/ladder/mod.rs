@@ -4,7 +4,7 @@
 //!
 //! Each rung runs without the log and with it. With it each transaction is durable before it is counted
 //! (group commit), and checkpoints are made beside the transactions, as the engine does. The paper's
-//! engine has neither; here pages that the last checkpoint reaches go to a journal first in both cases.
+//! engine has neither; here pages that the last checkpoint reaches go to a double-write buffer first in both cases.
 //!
 //! What the device and the processor give is probed in each round, and the paper's model of section 3 is
 //! printed beside each rung.

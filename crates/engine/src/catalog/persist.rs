@@ -21,7 +21,7 @@ use crate::device::Profiles;
 use crate::fault;
 use crate::secrets::Secrets;
 
-/// Pages that a change of a few records takes, once in the tree and once in the journal; and the same
+/// Pages that a change of a few records takes, once in the tree and once in the double-write buffer; and the same
 /// once more for what a statement adds.
 const SAVED_PAGES_MIN: u32 = 64;
 
@@ -46,7 +46,7 @@ pub(crate) async fn reserve_for(
 ) -> SqlResult<usize> {
     let changes = changes(saved, next)?;
     let bytes: usize = changes.iter().map(Change::bytes).sum();
-    // Pages may be half full, and each old one that changes is in the journal, too.
+    // Pages may be half full, and each old one that changes is in the double-write buffer, too.
     let pages = 4 * bytes.div_ceil(store.page_size()) as u32;
     store.reserve(pages + SAVED_PAGES_MIN).await.map_err(fault::storage)?;
     Ok(bytes)

@@ -23,7 +23,7 @@ enum Found {
 }
 
 /// The archive of a file that was opened, and the line that its header is to name. The header is not changed
-/// before: what the archive lacks is known as long as the journal is there.
+/// before: what the archive lacks is known as long as the double-write buffer is there.
 ///
 /// # Errors
 /// `Io` when the folder cannot be made or read.

@@ -8,11 +8,11 @@ use crate::header::Header;
 use crate::page::PageId;
 
 /// The pages of this checkpoint that the one before does not have: those that were free then, and those of
-/// the journal. Not those of the log.
+/// the double-write buffer. Not those of the log.
 pub(super) fn changed(
     (before, page_count_before): (&Directory, u32),
     (now, header): (&Directory, &Header),
-    journalled: &[PageId],
+    double_written: &[PageId],
 ) -> Vec<Extent> {
     let mut were_free = before.free.clone();
     if header.page_count > page_count_before {
@@ -26,7 +26,8 @@ pub(super) fn changed(
         let behind = all.partition_point(|extent| extent.start <= pid);
         behind > 0 && all[behind - 1].pids().contains(&pid)
     };
-    let old: BTreeSet<PageId> = journalled.iter().copied().filter(|pid| !is_new(*pid)).collect();
+    let old: BTreeSet<PageId> =
+        double_written.iter().copied().filter(|pid| !is_new(*pid)).collect();
     all.extend(old.into_iter().map(|start| Extent { start, pages: 1 }));
     merge(all)
 }

@@ -11,7 +11,7 @@ use super::failed;
 use super::record::{Head, SegmentId};
 use super::segment::{self, Survey};
 use crate::error::{Result as Stored, StorageError};
-use crate::header::{self, Header, Journal};
+use crate::header::{self, DoubleWrite, Header};
 use crate::log::place::LogPlace;
 use crate::page;
 use crate::store::open::{header_of, replay};
@@ -307,7 +307,7 @@ async fn make(
     progress: &RestoreProgress,
 ) -> Result<()> {
     copy(backup, file, progress).await?;
-    if header.journal.pages > 0 {
+    if header.double_write.pages > 0 {
         replay(file, header, &RecoveryProgress::default()).await?;
     }
     for step in &plan.steps {
@@ -316,7 +316,7 @@ async fn make(
     // The archive has nothing of the pages of the log's next run.
     let last = Header {
         archive: 0,
-        journal: Journal::default(),
+        double_write: DoubleWrite::default(),
         next_log: LogPlace::default(),
         ..plan.survey.begin.header.clone()
     };

@@ -14,7 +14,7 @@ use super::{ATTEMPTS_MAX, Archive, Line, PAUSE, State, Waiting, failed, sync_fol
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
 use crate::extent::Extent;
-use crate::header::{Header, Journal};
+use crate::header::{DoubleWrite, Header};
 use crate::log::frame::read as read_frame;
 use crate::page::{self, PageId};
 
@@ -24,8 +24,8 @@ pub(crate) struct Settled<'a> {
     pub file: &'a File,
     pub header: &'a Header,
     pub directory: &'a Arc<Directory>,
-    /// Pages that lay in its journal.
-    pub journalled: &'a [PageId],
+    /// Pages that lay in its double-write buffer.
+    pub double_written: &'a [PageId],
 }
 
 impl Archive {
@@ -161,15 +161,16 @@ impl Archive {
 
     /// Writes the segment of a checkpoint; the line with it, and the bytes written.
     async fn written(&self, settled: Settled<'_>, before: Option<&Line>) -> Result<(Line, u64)> {
-        let Settled { file, header, directory, journalled } = settled;
+        let Settled { file, header, directory, double_written } = settled;
         let line = match before {
             Some(line) => line.id,
             None => u64::from_le_bytes(runtime::entropy()).max(1),
         };
-        let header = Header { archive: line, journal: Journal::default(), ..header.clone() };
+        let header =
+            Header { archive: line, double_write: DoubleWrite::default(), ..header.clone() };
         let pages = before.map_or(vec![], |line| {
             assert_eq!(line.checkpoint + 1, header.checkpoint, "no checkpoint is left out");
-            changed((&line.directory, line.page_count), (directory, &header), journalled)
+            changed((&line.directory, line.page_count), (directory, &header), double_written)
         });
         let id = SegmentId { line, checkpoint: header.checkpoint };
         let folder = &self.options.folder;

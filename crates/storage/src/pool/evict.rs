@@ -73,7 +73,7 @@ impl Pool {
             *hand = (*hand + 1) % self.frames.len() as u32;
             let state = &self.frames[frame as usize].state;
             let snapshot = state.snapshot();
-            let stays = snapshot.is_kept() && self.journal_is_stuck.load(Ordering::Relaxed);
+            let stays = snapshot.is_kept() && self.double_write_is_stuck.load(Ordering::Relaxed);
             if !snapshot.is_idle() || stays {
                 continue;
             }
@@ -94,7 +94,7 @@ impl Pool {
         found
     }
 
-    /// Begins to write a batch of changed old pages to the journal, such as were not used for a
+    /// Begins to write a batch of changed old pages to the double-write buffer, such as were not used for a
     /// while first; `None` when all are in use or being written. They stay in the pool.
     pub(super) fn write_kept(self: &Arc<Self>) -> Option<JoinHandle<Result<()>>> {
         let wanted = (self.frames.len() / 8).min(self.write_batch());
@@ -123,7 +123,7 @@ impl Pool {
     }
 
     /// Writes what is dirty now and idle when its turn comes, beside those who change pages: new pages to
-    /// their places, old ones to the journal.
+    /// their places, old ones to the double-write buffer.
     ///
     /// # Errors
     /// `Io` when the disk is full; `Poisoned`.
@@ -227,7 +227,7 @@ impl Pool {
     }
 }
 
-/// Writes dirty victims: new pages to their places, old ones to the journal. `evict`: frees those
+/// Writes dirty victims: new pages to their places, old ones to the double-write buffer. `evict`: frees those
 /// that nobody has touched meanwhile.
 async fn write_back(pool: Arc<Pool>, mut victims: Vec<u32>, evict: bool) -> Result<()> {
     victims.sort_unstable_by_key(|frame| pool.frames[*frame as usize].pid());
@@ -290,14 +290,14 @@ fn batches(pool: &Pool, frames: &[u32]) -> (Batch, Batch) {
 }
 
 impl Pool {
-    /// Appends images of changed old pages to the journal, where they are found from then on.
+    /// Appends images of changed old pages to the double-write buffer, where they are found from then on.
     async fn write_old(&self, images: Vec<(PageId, IoBuf)>) -> Result<()> {
         if images.is_empty() {
             return Ok(());
         }
-        let appended = self.append_to_journal(images, true).await;
+        let appended = self.append_to_double_write(images, true).await;
         let stuck = appended.as_ref().is_err_and(StorageError::is_disk_full);
-        self.journal_is_stuck.store(stuck, Ordering::Relaxed);
+        self.double_write_is_stuck.store(stuck, Ordering::Relaxed);
         appended
     }
 }

@@ -12,8 +12,8 @@ use std::task::{Context, Poll, Waker};
 
 use runtime::{IoBuf, IoCounters};
 
+use super::double_write::DoubleWriteRead;
 use super::free::TakeFrame;
-use super::journal::JournalRead;
 use super::memory::Place;
 use super::{Pin, Pool};
 use crate::error::{Damage, Result, StorageError};
@@ -122,8 +122,8 @@ impl Drop for LoadWait<'_> {
 /// One page of a read.
 struct Item {
     pid: PageId,
-    /// Where its image lies, in the journal instead of its place.
-    in_journal: Option<JournalRead>,
+    /// Where its image lies, in the double-write buffer instead of its place.
+    in_double_write: Option<DoubleWriteRead>,
     load: Arc<Load>,
     frame: Option<u32>,
     /// The operating system may still write into the frame.
@@ -133,7 +133,7 @@ struct Item {
 impl Item {
     /// The page of the file that is read.
     fn place(&self) -> PageId {
-        self.in_journal.map_or(self.pid, |read| read.place)
+        self.in_double_write.map_or(self.pid, |read| read.place)
     }
 }
 
@@ -156,8 +156,8 @@ impl Pool {
     /// Starts reading `pid`; the caller has entered it as loading and waits on `load`.
     pub(super) fn spawn_load(self: &Arc<Self>, pid: PageId, load: Arc<Load>, io: &IoCounters) {
         io.add_read(self.page_size as u64);
-        let in_journal = self.journal.begin_read(pid);
-        let item = Item { pid, in_journal, load, frame: None, in_flight: false };
+        let in_double_write = self.double_write.begin_read(pid);
+        let item = Item { pid, in_double_write, load, frame: None, in_flight: false };
         let batch = Batch { pool: Arc::clone(self), items: vec![item] };
         drop(runtime::spawn(load_one(batch)));
     }
@@ -224,15 +224,15 @@ impl Pool {
         let load = Load::new();
         loads.push((pid, Arc::clone(&load)));
         self.translation.set(pid, Place::Loading);
-        let in_journal = self.journal.begin_read(pid);
-        Claim::Item(Item { pid, in_journal, load, frame: Some(frame), in_flight: false })
+        let in_double_write = self.double_write.begin_read(pid);
+        Claim::Item(Item { pid, in_double_write, load, frame: Some(frame), in_flight: false })
     }
 
     /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and
     /// tells the waiters why.
     fn finish_load(&self, item: Item, outcome: Result<()>) {
-        if let Some(read) = item.in_journal {
-            self.journal.end_read(read);
+        if let Some(read) = item.in_double_write {
+            self.double_write.end_read(read);
         }
         let mut loads = self.shard(item.pid);
         let position = loads.iter().position(|(pid, _)| *pid == item.pid);

@@ -2,10 +2,10 @@
 //!
 //! Rules, states and transitions: `README.md` of this crate.
 
+mod double_write;
 mod evict;
 mod frame;
 mod free;
-mod journal;
 pub(crate) mod load;
 pub(crate) mod memory;
 mod near;
@@ -25,9 +25,9 @@ use crate::gate::fair_lock::FairLock;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
 use crate::pool::load::RUN_PAGES_MAX;
+use double_write::DoubleWrite;
 use frame::PoolFrame;
 use free::{FreeFrames, TakeFrame};
-use journal::Journal;
 use load::{Load, LoadWait};
 use memory::{PAGE_COUNT_MAX, Place, Region, Translation, Zeroable, ZeroedArray};
 use state::{Attempt, Snapshot, Tag};
@@ -74,13 +74,13 @@ pub struct Pool {
     /// Held by write-backs shared, by a checkpoint exclusively.
     pub(crate) writing: FairLock,
     /// Images of changed old pages.
-    pub(crate) journal: Journal,
+    pub(crate) double_write: DoubleWrite,
     /// Of those who write changed old pages because they are many.
     relieving: Semaphore,
     /// Frames that are taken back together; a control for measurements.
     write_batch: AtomicUsize,
-    /// There was no space for the journal: changed old pages stay until a writer finds some.
-    journal_is_stuck: AtomicBool,
+    /// There was no space for the double-write buffer: changed old pages stay until a writer finds some.
+    double_write_is_stuck: AtomicBool,
     /// Gives out pages of the file.
     allocator: Arc<Allocator>,
     /// Frames that prefetching leaves to fixes.
@@ -111,7 +111,7 @@ pub struct PoolStats {
     pub resident: usize,
     /// Resident pages that differ from disk.
     pub dirty: usize,
-    /// Dirty pages that may be written to the journal only before the next checkpoint.
+    /// Dirty pages that may be written to the double-write buffer only before the next checkpoint.
     pub kept: usize,
     /// Pins held, over all pages.
     pub pins: u64,
@@ -203,10 +203,10 @@ impl Pool {
             hand: Mutex::new(0),
             kept_hand: Mutex::new(0),
             writing: FairLock::new(),
-            journal: Journal::new(),
-            relieving: Semaphore::new(journal::RELIEF_BATCHES_MAX),
+            double_write: DoubleWrite::new(),
+            relieving: Semaphore::new(double_write::RELIEF_BATCHES_MAX),
             write_batch: AtomicUsize::new(evict::SWEEP_FRAMES),
-            journal_is_stuck: AtomicBool::new(false),
+            double_write_is_stuck: AtomicBool::new(false),
             allocator,
             prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
             low_water: (frame_count / 8).min(LOW_WATER_MAX),
@@ -342,7 +342,7 @@ impl Pool {
         init: impl FnOnce(&mut [u8]),
     ) -> Result<Pin<'_>> {
         loop {
-            assert!(!self.journal.contains(pid), "page {pid} is made again while it is old");
+            assert!(!self.double_write.contains(pid), "page {pid} is made again while it is old");
             self.forget_patiently(pid).await;
             let frame = TakeFrame::new(self).await?;
             let shard = self.shard(pid);
@@ -473,12 +473,12 @@ impl Pool {
 
     /// Whether changed old pages take so much of the pool that none more may be changed. Three
     /// eighths leave room for the pins of a split in the smallest pool, and frames for readers
-    /// while there is no space for the journal.
+    /// while there is no space for the double-write buffer.
     pub(crate) fn is_crowded(&self) -> bool {
         self.kept() >= self.frames.len() * 3 / 8
     }
 
-    /// From so many changed old pages on they are written to the journal in advance.
+    /// From so many changed old pages on they are written to the double-write buffer in advance.
     fn kept_high_water(&self) -> usize {
         self.frames.len() / 4
     }

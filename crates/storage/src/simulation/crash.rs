@@ -18,7 +18,7 @@ use crate::store::{Store, StoreOptions};
 use crate::tree_id::TreeId;
 
 /// Frames of the pool: more than the workload changes, or far fewer, so that most of what changes is
-/// written before the next checkpoint, old pages to the journal.
+/// written before the next checkpoint, old pages to the double-write buffer.
 fn frames(seed: u64) -> usize {
     if (seed / 2).is_multiple_of(2) { 512 } else { 40 }
 }

@@ -55,7 +55,7 @@ pub enum Place {
     /// Pages that nothing reaches, with what they held once.
     Free,
     /// Images of a checkpoint that a power cut has ended.
-    Journal,
+    DoubleWrite,
     /// Frames of the log but for the last.
     Log,
     /// The last frame.
@@ -73,7 +73,7 @@ const PLACES: [(Place, u64); 11] = [
     (Place::Leaf, 8),
     (Place::Overflow, 8),
     (Place::Free, 2),
-    (Place::Journal, 6),
+    (Place::DoubleWrite, 6),
     (Place::Log, 6),
     (Place::LastFrame, 1),
     (Place::LogRest, 1),
@@ -177,7 +177,7 @@ impl Subject {
         let bits: Vec<Bit> = (0..count).map(draw).collect();
         let is_changed = matches!(
             place,
-            Place::Header | Place::Journal | Place::Log | Place::LastFrame | Place::LogRest
+            Place::Header | Place::DoubleWrite | Place::Log | Place::LastFrame | Place::LogRest
         );
         let mut flips = Flips::default();
         for bits in bits.chunks(if is_changed { 1 } else { BATCH as usize }) {
@@ -293,7 +293,7 @@ fn places_of(bytes: &[u8]) -> BTreeMap<Place, Vec<Range<u64>>> {
         .collect();
     let directory = Directory::decode(&payload, header.version, header.page_count);
     let free = directory.expect("the directory is sound").free;
-    let journal = header.journal.pid..header.journal.pid + header.journal.pages;
+    let double_write = header.double_write.pid..header.double_write.pid + header.double_write.pages;
     let log = header.log.pid..header.log.pid + header.log.pages;
     let mut places: BTreeMap<Place, Vec<Range<u64>>> = BTreeMap::new();
     for slot in [0, PAGE_BYTES] {
@@ -305,7 +305,7 @@ fn places_of(bytes: &[u8]) -> BTreeMap<Place, Vec<Range<u64>>> {
         let page = page_of(bytes, pid);
         let is_free = free.iter().any(|run| (run.start..run.start + run.pages).contains(&pid));
         let place = match page::kind(page) {
-            _ if journal.contains(&pid) => Place::Journal,
+            _ if double_write.contains(&pid) => Place::DoubleWrite,
             _ if metas.contains(&pid) => Place::Directory,
             _ if page.iter().all(|byte| *byte == 0) => continue,
             _ if is_free => Place::Free,
@@ -378,11 +378,11 @@ fn unfinished(seed: u64) -> Result<Subject> {
         let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
         let (disk, _) = play_unfinished(seed, plan);
         let Some(bytes) = disk.crash(MACHINE_SEED).contents(PATH) else { continue };
-        if bytes.len() >= 2 * PAGE_BYTES as usize && header_of(&bytes).journal.pages > 3 {
-            return Ok(Subject::new(&disk, options(FRAMES), state).only(&[Place::Journal]));
+        if bytes.len() >= 2 * PAGE_BYTES as usize && header_of(&bytes).double_write.pages > 3 {
+            return Ok(Subject::new(&disk, options(FRAMES), state).only(&[Place::DoubleWrite]));
         }
     }
-    panic!("no power cut leaves a journal behind");
+    panic!("no power cut leaves a double-write buffer behind");
 }
 
 fn play_unfinished(seed: u64, plan: FaultPlan) -> (Disk, Result<State>) {

@@ -138,7 +138,7 @@ pub fn rot_everywhere(seed: u64, bit_count: u32) -> Result<Report, Failure> {
     attempt(seed, || rot::run_everywhere(seed, bit_count))
 }
 
-/// Flips so many bits, one at a time, in files that the seed makes: in pages of each kind, in the journal of an
+/// Flips so many bits, one at a time, in files that the seed makes: in pages of each kind, in the double-write buffer of an
 /// unfinished checkpoint, in the log.
 ///
 /// # Errors

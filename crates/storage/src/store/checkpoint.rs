@@ -47,7 +47,7 @@ pub(super) struct Written {
 /// What a checkpoint has to settle.
 pub(super) struct Passed {
     directory: Arc<Directory>,
-    /// Pages that are in its journal, and where.
+    /// Pages that are in its double-write buffer, and where.
     pages: Vec<(PageId, PageId)>,
 }
 
@@ -109,9 +109,9 @@ impl StoreInner {
     pub(super) async fn write(&self, way: Way<'_>) -> Result<Option<Written>> {
         self.check_writable()?;
         let dirty = self.pool.dirty_frames();
-        // Changed old pages that are clean in the pool, or no longer there, are in the journal.
+        // Changed old pages that are clean in the pool, or no longer there, are in the double-write buffer.
         let changed = self.changed.load(Ordering::Relaxed)
-            || self.pool.journal.len() > 0
+            || self.pool.double_write.len() > 0
             || !self.log.is_empty();
         if dirty.is_empty() && !changed && way.is_empty() {
             return Ok(None);
@@ -126,7 +126,7 @@ impl StoreInner {
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
-        self.write_journal(&old).await?;
+        self.write_double_write(&old).await?;
         if planted::is("pages-before-header") {
             self.write_pages(&old).await?;
         }
@@ -181,7 +181,7 @@ impl StoreInner {
             meta_pid: places.meta.start,
             meta_pages: places.meta.pages,
             next_tree: self.next_tree.load(Ordering::Relaxed),
-            journal: self.pool.journal.header(),
+            double_write: self.pool.double_write.header(),
             log: begun.place,
             log_frames: begun.frames(),
             log_previous: begun.previous,
@@ -298,12 +298,12 @@ impl StoreInner {
         self.pool.write_images(images).await
     }
 
-    /// Appends the images of changed old pages that are in the pool to the journal.
-    async fn write_journal(&self, old: &[Dirty]) -> Result<()> {
-        self.pool.close_gap_in_journal().await?;
+    /// Appends the images of changed old pages that are in the pool to the double-write buffer.
+    async fn write_double_write(&self, old: &[Dirty]) -> Result<()> {
+        self.pool.close_gap_in_double_write().await?;
         for chunk in old.chunks(CHUNK_PAGES) {
             // All of them together need no more than this.
-            self.pool.append_to_journal(self.images(chunk), false).await?;
+            self.pool.append_to_double_write(self.images(chunk), false).await?;
         }
         Ok(())
     }
@@ -333,7 +333,7 @@ impl StoreInner {
     pub(super) fn pass(&self, written: Written, header: &Header) -> Passed {
         let Written { before, places, begun, dirty, .. } = written;
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
-        let pages = self.pool.journal.begin_placing();
+        let pages = self.pool.double_write.begin_placing();
         self.pool.set_epoch(header.checkpoint + 1);
         if let Some(archive) = &self.archive {
             archive.begin(header.checkpoint, begun.bytes());
@@ -371,9 +371,9 @@ impl StoreInner {
 }
 
 /// The slot that the header of a checkpoint is written to first: the other one has the same, or the last
-/// one without a journal.
+/// one without a double-write buffer.
 pub(super) fn first_slot(header: &Header) -> PageId {
-    PageId::from(header.journal.pages == 0)
+    PageId::from(header.double_write.pages == 0)
 }
 
 /// What the checkpoint before needed for itself and the next one, with its log there, does not.

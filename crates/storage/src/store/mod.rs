@@ -290,11 +290,11 @@ impl Store {
     }
 
     /// Whether the old pages that have changed are as many as a quarter of the pool's frames: from
-    /// then on they are written to the journal when there is no room for them, and once more by the
+    /// then on they are written to the double-write buffer when there is no room for them, and once more by the
     /// checkpoint.
     pub fn needs_checkpoint(&self) -> bool {
         let pool = &self.inner.pool;
-        pool.kept() + pool.journal.len() >= pool.frame_count() / 4
+        pool.kept() + pool.double_write.len() >= pool.frame_count() / 4
     }
 
     /// The tree of the catalog: keys and values are its user's business.
@@ -469,7 +469,7 @@ impl StoreInner {
     }
 
     /// Whether changed old pages take so much of the pool that no more of them may be changed before
-    /// some are written to the journal.
+    /// some are written to the double-write buffer.
     pub fn is_crowded(&self) -> bool {
         self.pool.is_crowded()
     }
@@ -505,8 +505,8 @@ impl StoreInner {
         let capacity = meta::capacity(self.pool.page_size());
         let directory = encoded_len(trees, extents).div_ceil(capacity) as u32;
         let changed = self.pool.kept() as u32 + CHANGED_PAGES_MAX;
-        let journal = self.pool.journal.pages_wanted(changed);
-        let needed = journal.saturating_add(directory).saturating_add(pages);
+        let double_write = self.pool.double_write.pages_wanted(changed);
+        let needed = double_write.saturating_add(directory).saturating_add(pages);
         // Whatever is taken first comes from another run or from the beginning of this one.
         let new = if space.longest_run() >= needed { 0 } else { needed };
         space.page_count().saturating_add(new)

@@ -19,7 +19,7 @@ use crate::archive::write::Settled;
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::fair_lock::FairLock;
-use crate::header::{self, FILE_VERSION, Header, Journal};
+use crate::header::{self, DoubleWrite, FILE_VERSION, Header};
 use crate::log::Log;
 use crate::log::place::LogPlace;
 use crate::log::recover::{self, Entries, Logged};
@@ -68,7 +68,7 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         meta_pages: 0,
         next_tree: CATALOG.0 + 1,
         catalog_tree: CATALOG.0,
-        journal: Journal::default(),
+        double_write: DoubleWrite::default(),
         log: LogPlace::default(),
         log_frames: 0,
         log_previous: 0,
@@ -96,10 +96,10 @@ pub(super) async fn open(
     synced.map_err(|error| StorageError::io("sync the database file", &error))?;
     let Slots { mut header, slot, alike } = read_header(&file).await?;
     check_length(&file, &header).await?;
-    let mut journalled = vec![];
-    if header.journal.pages > 0 {
-        progress.begin(RecoveryPhase::Journal, header.journal.pages.into());
-        journalled = replay(&file, &header, progress).await?;
+    let mut double_written = vec![];
+    if header.double_write.pages > 0 {
+        progress.begin(RecoveryPhase::DoubleWrite, header.double_write.pages.into());
+        double_written = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
     let logged = recover::read(&file, &header, progress).await?;
@@ -109,10 +109,14 @@ pub(super) async fn open(
         // They are of no checkpoint that could be archived: who wrote them had no archive.
         header.archive = 0;
     }
-    let settled =
-        Settled { file: &file, header: &header, directory: &directory, journalled: &journalled };
+    let settled = Settled {
+        file: &file,
+        header: &header,
+        directory: &directory,
+        double_written: &double_written,
+    };
     // Both slots say so once a checkpoint is in its places and in the archive.
-    let is_settled = header.journal.pages == 0 && alike;
+    let is_settled = header.double_write.pages == 0 && alike;
     let (archive, line) = match &options.archive {
         Some(options) => {
             let (archive, line) = attach(options, settled, &frames, is_settled).await?;
@@ -125,7 +129,7 @@ pub(super) async fn open(
     let is_same = is_settled && line == header.archive;
     if !is_same {
         header.sequence += 1;
-        header.journal = Journal::default();
+        header.double_write = DoubleWrite::default();
         header.archive = line;
     }
     let store = assemble(file, options, header.clone(), &directory, archive, frames_behind)?;
@@ -308,7 +312,7 @@ async fn check_length(file: &File, header: &Header) -> Result<()> {
     Ok(())
 }
 
-/// Writes the images of the journal to their places. May be interrupted anywhere and done again.
+/// Writes the images of the double-write buffer to their places. May be interrupted anywhere and done again.
 ///
 /// Which pages these are.
 pub(crate) async fn replay(
@@ -316,10 +320,11 @@ pub(crate) async fn replay(
     header: &Header,
     progress: &RecoveryProgress,
 ) -> Result<Vec<PageId>> {
-    let damaged = StorageError::Corrupt { pid: header.journal.pid, reason: Damage::Journal };
+    let damaged =
+        StorageError::Corrupt { pid: header.double_write.pid, reason: Damage::DoubleWrite };
     let (mut sum, mut pids) = (0, vec![]);
-    // First pass: the journal as a whole, so that a damaged one changes nothing.
-    for (start, pages) in chunks(header.journal) {
+    // First pass: the double-write buffer as a whole, so that a damaged one changes nothing.
+    for (start, pages) in chunks(header.double_write) {
         for image in read_pages(file, header.page_size, start, pages).await? {
             let pid = page::stored_pid(image.as_slice());
             let known = pid >= 2 && pid < u64::from(header.page_count);
@@ -330,14 +335,14 @@ pub(crate) async fn replay(
             pids.push(pid as PageId);
         }
     }
-    if sum != header.journal.checksum {
+    if sum != header.double_write.checksum {
         return Err(damaged);
     }
-    for (start, pages) in chunks(header.journal) {
+    for (start, pages) in chunks(header.double_write) {
         for image in read_pages(file, header.page_size, start, pages).await? {
             let offset = page::stored_pid(image.as_slice()) * u64::from(header.page_size);
             let written = file.write_all_at(image, offset).await.0;
-            written.map_err(|error| StorageError::io("replay the journal", &error))?;
+            written.map_err(|error| StorageError::io("replay the double-write buffer", &error))?;
         }
         progress.add(pages.into());
     }
@@ -346,9 +351,9 @@ pub(crate) async fn replay(
     Ok(pids)
 }
 
-fn chunks(journal: Journal) -> impl Iterator<Item = (PageId, u32)> {
-    let starts = (0..journal.pages).step_by(REPLAY_PAGES as usize);
-    starts.map(move |at| (journal.pid + at, REPLAY_PAGES.min(journal.pages - at)))
+fn chunks(double_write: DoubleWrite) -> impl Iterator<Item = (PageId, u32)> {
+    let starts = (0..double_write.pages).step_by(REPLAY_PAGES as usize);
+    starts.map(move |at| (double_write.pid + at, REPLAY_PAGES.min(double_write.pages - at)))
 }
 
 async fn read_pages(file: &File, page_size: u32, start: PageId, pages: u32) -> Result<Vec<IoBuf>> {

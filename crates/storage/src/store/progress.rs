@@ -8,8 +8,8 @@ pub enum RecoveryPhase {
     /// Nothing that takes long.
     #[default]
     Opening,
-    /// Pages of the journal go to their places.
-    Journal,
+    /// Pages of the double-write buffer go to their places.
+    DoubleWrite,
     /// The log is read: bytes.
     Log,
     /// What the log says is put into the trees: entries.

@@ -1,4 +1,4 @@
-//! What is left of a checkpoint once it exists: the images of its journal go to their places, while pages
+//! What is left of a checkpoint once it exists: the images of its double-write buffer go to their places, while pages
 //! change on.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::archive::write::Settled;
 use crate::directory::Directory;
 use crate::error::Result;
 use crate::extent::Extent;
-use crate::header::{Header, Journal};
+use crate::header::{DoubleWrite, Header};
 use crate::log::place::LogPlace;
 use crate::page::PageId;
 use crate::planted;
@@ -30,7 +30,7 @@ impl StoreInner {
                 return;
             }
         }
-        self.pool.journal.end_placing().await;
+        self.pool.double_write.end_placing().await;
         self.space().settle(&self.pool);
     }
 
@@ -41,33 +41,33 @@ impl StoreInner {
         directory: &Arc<Directory>,
         pages: &[(PageId, PageId)],
     ) -> Result<Header> {
-        let has_journal = header.journal.pages > 0;
-        if has_journal {
+        let has_double_write = header.double_write.pages > 0;
+        if has_double_write {
             for chunk in pages.chunks(CHUNK_PAGES) {
-                let images = self.pool.read_journal(chunk).await?;
+                let images = self.pool.read_double_write(chunk).await?;
                 self.pool.write_images(images).await?;
             }
             if !planted::is("images-not-synced") {
                 self.sync().await?;
             }
         }
-        // Before the journal goes, which says what has changed.
+        // Before the double-write buffer goes, which says what has changed.
         let line = self.archived(&header, directory, pages).await;
         let next = self.next_log(&header);
-        if !has_journal && line == header.archive && next == header.next_log {
+        if !has_double_write && line == header.archive && next == header.next_log {
             self.write_slot(&header, 1 - first_slot(&header)).await?;
             return Ok(header);
         }
-        let first = PageId::from(has_journal);
+        let first = PageId::from(has_double_write);
         header.sequence += 1;
-        header.journal = Journal::default();
+        header.double_write = DoubleWrite::default();
         header.archive = line;
         header.next_log = next;
         let written = match planted::is("next-run-not-named") {
             true => Header { next_log: LogPlace::default(), ..header.clone() },
             false => header.clone(),
         };
-        // Slot 0 holds the journal's header, which is whole until slot 1 holds this one; without a journal
+        // Slot 0 holds the double-write buffer's header, which is whole until slot 1 holds this one; without a double-write buffer
         // it is slot 1 that holds the checkpoint.
         self.write_both_slots(&written, first).await?;
         Ok(header)
@@ -94,8 +94,8 @@ impl StoreInner {
         pages: &[(PageId, PageId)],
     ) -> u64 {
         let Some(archive) = &self.archive else { return 0 };
-        let journalled: Vec<PageId> = pages.iter().map(|(pid, _)| *pid).collect();
+        let double_written: Vec<PageId> = pages.iter().map(|(pid, _)| *pid).collect();
         let file = self.pool.file();
-        archive.take(Settled { file, header, directory, journalled: &journalled }).await
+        archive.take(Settled { file, header, directory, double_written: &double_written }).await
     }
 }

@@ -97,7 +97,7 @@ impl Store {
         report.directory_pages = directory.pages;
         report.log_pages = header.log.pages;
         let free = {
-            // Loads and the journal may have taken pages since the survey began.
+            // Loads and the double-write buffer may have taken pages since the survey began.
             let space = self.inner.space();
             report.page_count = space.page_count();
             space.free_after_restart(&[])

@@ -45,7 +45,7 @@ enum AtLeaf {
     Full,
     /// A latch was in the way, or the leaf was split meanwhile.
     Again,
-    /// Too many old pages are changed: some have to be written to the journal first.
+    /// Too many old pages are changed: some have to be written to the double-write buffer first.
     Crowded,
 }
 

@@ -481,7 +481,7 @@ impl<'t> Descent<'t> {
 }
 
 /// Pages that were found damaged when somebody came to them by a number that he had for a while.
-/// Meanwhile the page may have been freed, and its place written with a journal or a directory or
+/// Meanwhile the page may have been freed, and its place written with a double-write buffer or a directory or
 /// by a bulk load, past the pool. Who begins at the root again comes to another page; who comes to
 /// the same one has found true damage.
 #[derive(Default)]

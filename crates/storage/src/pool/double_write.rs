@@ -1,9 +1,9 @@
-//! The journal: where images of changed old pages are written before their places may be.
+//! The double-write buffer: where images of changed old pages are written before their places may be.
 //!
 //! A page that the last checkpoint reaches may not be written to its place before the next one. When
 //! such pages crowd the pool, their images are appended here, and are read from here when they are
-//! wanted again. The journal is a run of pages that the last checkpoint does not reach. The next one
-//! appends the changed old pages that are still in the pool, and with that the run is the journal
+//! wanted again. The double-write buffer is a run of pages that the last checkpoint does not reach. The next one
+//! appends the changed old pages that are still in the pool, and with that the run is the double-write buffer
 //! which its header names (`docs/format/file.md`, section 2). Of several images of one page the last
 //! counts.
 //!
@@ -35,17 +35,17 @@ const CHUNK_PAGES: usize = 256;
 /// to two milliseconds, in which 128 transactions change twice as many pages and more.
 pub(super) const RELIEF_BATCHES_MAX: usize = 4;
 
-/// Attempts at a read: more than elsewhere, since a checkpoint that cannot read its journal has to be
+/// Attempts at a read: more than elsewhere, since a checkpoint that cannot read its double-write buffer has to be
 /// finished by opening the file again.
 const READ_ATTEMPTS_MAX: u32 = 5;
 
-/// Pages by which a journal grows ahead of need, at least and at most. A large one doubles: if it
+/// Pages by which a double-write buffer grows ahead of need, at least and at most. A large one doubles: if it
 /// has to move, its images are copied.
 const SPARE_PAGES_MIN: u32 = 64;
 const SPARE_PAGES_MAX: u32 = 16 * 1024;
 
 /// The images that were written since the last checkpoint.
-pub(crate) struct Journal {
+pub(crate) struct DoubleWrite {
     taken: Mutex<Taken>,
     /// Of the one who takes places, or lets the run have room.
     turn: Semaphore,
@@ -70,7 +70,7 @@ struct Away {
 
 /// A read of an image: until it ends, its place is not given away.
 #[derive(Clone, Copy)]
-pub(crate) struct JournalRead {
+pub(crate) struct DoubleWriteRead {
     /// The page of the file where the image lies.
     pub place: PageId,
     generation: usize,
@@ -100,9 +100,9 @@ impl Taken {
     }
 }
 
-impl Journal {
-    pub fn new() -> Journal {
-        Journal {
+impl DoubleWrite {
+    pub fn new() -> DoubleWrite {
+        DoubleWrite {
             taken: Mutex::new(NOTHING),
             turn: Semaphore::new(1),
             flights: FairLock::new(),
@@ -112,7 +112,7 @@ impl Journal {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().expect("journal")
+        self.taken.lock().expect("double-write buffer")
     }
 
     /// Takes the next places for these images. The caller has the turn, and has made room.
@@ -121,7 +121,7 @@ impl Journal {
         let before = *taken;
         taken.checksum = checksum_of(taken.checksum, images);
         taken.pages += images.len() as u32;
-        Flight { journal: self, before, end: taken.pages, is_written: false, _pass: pass }
+        Flight { double_write: self, before, end: taken.pages, is_written: false, _pass: pass }
     }
 
     fn away(&self) -> RwLockReadGuard<'_, Away> {
@@ -140,17 +140,17 @@ impl Journal {
     }
 
     /// Where the image of `pid` is, if it is here. Until `end_read` the place is not given away.
-    pub fn begin_read(&self, pid: PageId) -> Option<JournalRead> {
+    pub fn begin_read(&self, pid: PageId) -> Option<DoubleWriteRead> {
         let away = self.away();
         let newer = away.newer.get(&pid).map(|place| (*place, away.generation));
         let read = newer.or_else(|| Some((*away.older.get(&pid)?, 1 - away.generation)));
         let (place, generation) = read?;
         // Under the lock: who has cleared the list sees all reads that began before.
         self.reads[generation].fetch_add(1, Ordering::SeqCst);
-        Some(JournalRead { place, generation })
+        Some(DoubleWriteRead { place, generation })
     }
 
-    pub fn end_read(&self, read: JournalRead) {
+    pub fn end_read(&self, read: DoubleWriteRead) {
         let before = self.reads[read.generation].fetch_sub(1, Ordering::SeqCst);
         assert!(before > 0, "the end of a read that has not begun");
     }
@@ -170,11 +170,11 @@ impl Journal {
         in_order(&self.away().newer)
     }
 
-    /// What the header says of the journal.
-    pub fn header(&self) -> header::Journal {
+    /// What the header says of the double-write buffer.
+    pub fn header(&self) -> header::DoubleWrite {
         let Taken { extent, pages, checksum, has_gap } = *self.taken();
-        assert!(!has_gap, "a header names a journal with a gap");
-        header::Journal { pid: extent.start, pages, checksum }
+        assert!(!has_gap, "a header names a double-write buffer with a gap");
+        header::DoubleWrite { pid: extent.start, pages, checksum }
     }
 
     /// The checkpoint exists that has the images: what is written from now on belongs to the next one. The
@@ -204,7 +204,7 @@ impl Journal {
 /// A batch that is being written to its places. Dropped before that has ended, it gives them back or,
 /// where others follow, leaves a gap.
 struct Flight<'j> {
-    journal: &'j Journal,
+    double_write: &'j DoubleWrite,
     /// The run as it was when the places were taken.
     before: Taken,
     end: u32,
@@ -223,7 +223,7 @@ impl Drop for Flight<'_> {
         if self.is_written {
             return;
         }
-        let mut taken = self.journal.taken();
+        let mut taken = self.double_write.taken();
         match taken.pages == self.end {
             true => (taken.pages, taken.checksum) = (self.before.pages, self.before.checksum),
             false => taken.has_gap = true,
@@ -238,87 +238,88 @@ fn in_order(pages: &BTreeMap<PageId, PageId>) -> Vec<(PageId, PageId)> {
 }
 
 impl Pool {
-    /// Appends sealed images of pages to the journal, where they are found from then on. `spare`:
-    /// lets the journal grow by more than it needs now.
+    /// Appends sealed images of pages to the double-write buffer, where they are found from then on. `spare`:
+    /// lets the double-write buffer grow by more than it needs now.
     ///
     /// # Errors
-    /// `Io` when the disk is full: these images are not in the journal. `Io`: the pool is poisoned.
-    pub(crate) async fn append_to_journal(
+    /// `Io` when the disk is full: these images are not in the double-write buffer. `Io`: the pool is poisoned.
+    pub(crate) async fn append_to_double_write(
         &self,
         images: Vec<(PageId, IoBuf)>,
         spare: bool,
     ) -> Result<()> {
-        let journal = &self.journal;
+        let double_write = &self.double_write;
         let (pids, images): (Vec<PageId>, Vec<IoBuf>) = images.into_iter().unzip();
-        let turn = journal.turn.acquire().await;
-        self.make_room_in_journal(images.len() as u32, spare).await?;
+        let turn = double_write.turn.acquire().await;
+        self.make_room_in_double_write(images.len() as u32, spare).await?;
         // Nobody has it exclusively but who has the turn.
-        let pass = journal.flights.shared().await;
-        let mut flight = journal.take_places(&images, pass);
+        let pass = double_write.flights.shared().await;
+        let mut flight = double_write.take_places(&images, pass);
         drop(turn);
         self.write_images(flight.places().zip(images).collect()).await?;
         flight.is_written = true;
-        // While the batch is under way: whoever moves the journal has to find these images.
-        journal.redirect(pids.into_iter().zip(flight.places()));
+        // While the batch is under way: whoever moves the double-write buffer has to find these images.
+        double_write.redirect(pids.into_iter().zip(flight.places()));
         Ok(())
     }
 
-    /// Leaves the journal without a gap, so that a header may name it. Nothing is appended meanwhile.
-    pub(crate) async fn close_gap_in_journal(&self) -> Result<()> {
-        let _turn = self.journal.turn.acquire().await;
-        self.make_room_in_journal(0, false).await
+    /// Leaves the double-write buffer without a gap, so that a header may name it. Nothing is appended meanwhile.
+    pub(crate) async fn close_gap_in_double_write(&self) -> Result<()> {
+        let _turn = self.double_write.turn.acquire().await;
+        self.make_room_in_double_write(0, false).await
     }
 
-    /// Lets the journal have room for `count` more images: in its run, behind it, or elsewhere.
-    async fn make_room_in_journal(&self, count: u32, spare: bool) -> Result<()> {
-        let taken = *self.journal.taken();
+    /// Lets the double-write buffer have room for `count` more images: in its run, behind it, or elsewhere.
+    async fn make_room_in_double_write(&self, count: u32, spare: bool) -> Result<()> {
+        let taken = *self.double_write.taken();
         if taken.has_room(count) {
             return Ok(());
         }
         let more = (taken.pages + count).saturating_sub(taken.extent.pages);
         if spare {
             let ample = taken.extent.pages.clamp(SPARE_PAGES_MIN, SPARE_PAGES_MAX).max(more);
-            match self.lengthen_journal(count, ample).await {
+            match self.lengthen_double_write(count, ample).await {
                 Err(error) if error.is_disk_full() => {}
                 done => return done,
             }
         }
-        self.lengthen_journal(count, more).await
+        self.lengthen_double_write(count, more).await
     }
 
-    async fn lengthen_journal(&self, count: u32, more: u32) -> Result<()> {
-        let Taken { extent, has_gap, .. } = *self.journal.taken();
+    async fn lengthen_double_write(&self, count: u32, more: u32) -> Result<()> {
+        let Taken { extent, has_gap, .. } = *self.double_write.taken();
         if extent.pages > 0 && !has_gap {
             let longer =
-                self.allocator.take_by(|space, held| space.extend_journal(extent, more, held));
+                self.allocator.take_by(|space, held| space.extend_double_write(extent, more, held));
             if let Some(extent) = longer.await? {
-                self.journal.taken().extent = extent;
+                self.double_write.taken().extent = extent;
                 return Ok(());
             }
         }
-        let _alone = self.journal.flights.exclusive().await;
-        let pages = self.journal.len() as u32 + more.max(count);
+        let _alone = self.double_write.flights.exclusive().await;
+        let pages = self.double_write.len() as u32 + more.max(count);
         if pages == 0 {
             // All that was appended has failed.
-            *self.journal.taken() = Taken { extent, ..NOTHING };
+            *self.double_write.taken() = Taken { extent, ..NOTHING };
             return Ok(());
         }
         let left = extent;
-        let extent = self.allocator.take_by(|space, held| space.take_journal(pages, held)).await?;
-        let moved = self.move_journal(extent).await;
+        let extent =
+            self.allocator.take_by(|space, held| space.take_double_write(pages, held)).await?;
+        let moved = self.move_double_write(extent).await;
         let mut space = self.allocator.space();
         // Somebody may still read from there; after the next checkpoint nobody does.
-        space.retire_journal(if moved.is_ok() { left } else { extent });
+        space.retire_double_write(if moved.is_ok() { left } else { extent });
         moved
     }
 
     /// Copies the images that count to another run.
-    async fn move_journal(&self, extent: Extent) -> Result<()> {
+    async fn move_double_write(&self, extent: Extent) -> Result<()> {
         let mut written = Taken { extent, ..NOTHING };
-        let pages = self.journal.pages();
+        let pages = self.double_write.pages();
         let mut places = Vec::with_capacity(pages.len());
         for chunk in pages.chunks(CHUNK_PAGES) {
-            let images = self.read_journal(chunk).await?;
+            let images = self.read_double_write(chunk).await?;
             let images: Vec<IoBuf> = images.into_iter().map(|(_, image)| image).collect();
             written.checksum = checksum_of(written.checksum, &images);
             let at = written.next()..written.next() + chunk.len() as u32;
@@ -326,13 +327,13 @@ impl Pool {
             self.write_images(at.zip(images).collect()).await?;
             written.pages += chunk.len() as u32;
         }
-        self.journal.redirect(places);
-        *self.journal.taken() = written;
+        self.double_write.redirect(places);
+        *self.double_write.taken() = written;
         Ok(())
     }
 
-    /// Reads images of pages from their places in the journal, consecutive ones in one request.
-    pub(crate) async fn read_journal(
+    /// Reads images of pages from their places in the double-write buffer, consecutive ones in one request.
+    pub(crate) async fn read_double_write(
         &self,
         pages: &[(PageId, PageId)],
     ) -> Result<Vec<(PageId, IoBuf)>> {
@@ -357,7 +358,7 @@ impl Pool {
             match read.await {
                 Ok((Ok(()), buffers)) => images.extend(buffers),
                 Ok((Err(error), _)) => {
-                    outcome = Err(StorageError::io("read the journal", &error));
+                    outcome = Err(StorageError::io("read the double-write buffer", &error));
                 }
                 Err(_) => outcome = Err(StorageError::Stopped),
             }
@@ -371,7 +372,7 @@ impl Pool {
         pages.iter().zip(images).map(check).collect()
     }
 
-    /// Writes changed old pages to the journal until they no longer crowd the pool.
+    /// Writes changed old pages to the double-write buffer until they no longer crowd the pool.
     ///
     /// # Errors
     /// `Io` when the disk is full; `Poisoned`.
@@ -388,7 +389,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Begins to write changed old pages to the journal in advance, if they are many.
+    /// Begins to write changed old pages to the double-write buffer in advance, if they are many.
     pub(crate) fn relieve_ahead(self: &Arc<Self>) {
         if self.kept() >= self.kept_high_water()
             && self.writes_in_advance()

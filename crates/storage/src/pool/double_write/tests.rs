@@ -1,4 +1,4 @@
-//! Batches of the journal that are under way together, and what becomes of those that fail.
+//! Batches of the double-write buffer that are under way together, and what becomes of those that fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ where
     Runtime::start(config).expect("a simulated runtime starts").block_on(make)
 }
 
-/// A store with a tree that its checkpoint has, and images of some of its pages. Its journal has room.
+/// A store with a tree that its checkpoint has, and images of some of its pages. Its double-write buffer has room.
 async fn store_with_images(count: usize) -> (Store, Batches) {
     let options = StoreOptions { pool_bytes: 256 * 4096, ..StoreOptions::default() };
     let store = Store::create(PATH.as_ref(), options).await.unwrap();
@@ -44,7 +44,7 @@ async fn store_with_images(count: usize) -> (Store, Batches) {
     let frames = (0..pool.frames.len() as u32).filter(resident).take(1 + count);
     let image = |frame| (pool.frames[frame as usize].pid(), pool.image(frame).unwrap().0);
     let mut batches: Batches = frames.map(|frame| vec![image(frame)]).collect();
-    pool.append_to_journal(batches.remove(0), true).await.unwrap();
+    pool.append_to_double_write(batches.remove(0), true).await.unwrap();
     (store, batches)
 }
 
@@ -52,7 +52,7 @@ async fn store_with_images(count: usize) -> (Store, Batches) {
 async fn append(pool: &Arc<Pool>, batches: Batches) -> Vec<Result<()>> {
     let begin = |images| {
         let pool = Arc::clone(pool);
-        runtime::spawn(async move { pool.append_to_journal(images, true).await })
+        runtime::spawn(async move { pool.append_to_double_write(images, true).await })
     };
     let appends: Vec<_> = batches.into_iter().map(begin).collect();
     let mut outcomes = vec![];
@@ -76,7 +76,7 @@ fn batches_are_written_at_the_same_time() {
         let began = time::now();
         let outcomes = append(&store.inner.pool, batches).await;
         assert!(outcomes.iter().all(Result::is_ok));
-        (began.elapsed(), store.inner.pool.journal.len())
+        (began.elapsed(), store.inner.pool.double_write.len())
     });
     assert_eq!(found, 9);
     // A write takes 12 to 50 us of simulated time: one after the other they take 96 at least.
@@ -93,10 +93,10 @@ fn what_a_header_names_has_no_gap() {
         fill_for_one_write(&inside);
         let outcomes = append(pool, batches).await;
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
-        assert!(pool.journal.taken().has_gap, "others follow the batch that failed");
-        assert_eq!(pool.journal.len(), 8);
+        assert!(pool.double_write.taken().has_gap, "others follow the batch that failed");
+        assert_eq!(pool.double_write.len(), 8);
         store.checkpoint().await.unwrap();
-        // The images are not in their places yet: recovery reads them from the journal, all of it.
+        // The images are not in their places yet: recovery reads them from the double-write buffer, all of it.
         inside.crash(1)
     });
     simulated(&crashed, || async {
@@ -111,12 +111,12 @@ fn the_last_batch_gives_its_places_back() {
     let inside = disk.clone();
     simulated(&disk, move || async move {
         let (store, mut batches) = store_with_images(2).await;
-        let journal = &store.inner.pool.journal;
-        let before = *journal.taken();
+        let double_write = &store.inner.pool.double_write;
+        let before = *double_write.taken();
         fill_for_one_write(&inside);
         let outcomes = append(&store.inner.pool, vec![batches.remove(0)]).await;
         assert!(outcomes[0].as_ref().is_err_and(|error| error.is_disk_full()));
-        let after = *journal.taken();
+        let after = *double_write.taken();
         assert_eq!((after.pages, after.checksum), (before.pages, before.checksum));
         assert!(!after.has_gap);
         append(&store.inner.pool, batches).await.remove(0).unwrap();
