@@ -12,7 +12,7 @@ use std::time::Duration;
 use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
 use sql::plan::Plan;
-use sql::{Bound, Patience, Query, Statement};
+use sql::{Bound, InterruptCheck, Query, Statement};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::columns;
@@ -31,7 +31,7 @@ const PLANNING_MAX: Duration = Duration::from_secs(60);
 pub(crate) type Planned = (SystemCatalog, Arc<Plan>, Duration);
 
 /// Goes on until somebody cancels.
-pub(crate) fn until_cancelled(cancel: Cancel) -> Patience {
+pub(crate) fn until_cancelled(cancel: Cancel) -> InterruptCheck {
     Arc::new(move || match cancel.is_cancelled() {
         true => Err(SqlError::cancelled()),
         false => Ok(()),
@@ -39,7 +39,7 @@ pub(crate) fn until_cancelled(cancel: Cancel) -> Patience {
 }
 
 /// The same, or the time is up.
-fn for_a_while(cancels: [Cancel; 2]) -> Patience {
+fn for_a_while(cancels: [Cancel; 2]) -> InterruptCheck {
     let begun = time::now();
     Arc::new(move || {
         if cancels.iter().any(Cancel::is_cancelled) {
@@ -70,18 +70,18 @@ pub(crate) async fn entered<T>(
     cancel: Cancel,
     statement: impl Future<Output = T>,
 ) -> T {
-    let (patience, mut statement) = (until_cancelled(cancel), pin!(statement));
+    let (check, mut statement) = (until_cancelled(cancel), pin!(statement));
     poll_fn(|cx| {
         let _entered = zone::enter(context);
-        sql::with_patience(patience.clone(), || statement.as_mut().poll(cx))
+        sql::with_interrupt_check(check.clone(), || statement.as_mut().poll(cx))
     })
     .await
 }
 
-/// What `work` gives, as long as `patience` says so. The error of work that was ended is that it was
+/// What `work` gives, as long as `interrupt` says so. The error of work that was ended is that it was
 /// ended: the library makes another one of it where it tries one signature after the other.
-fn patiently<T>(patience: Patience, work: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
-    sql::with_patience(patience.clone(), work).map_err(|error| patience().err().unwrap_or(error))
+fn patiently<T>(check: InterruptCheck, work: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
+    sql::with_interrupt_check(check.clone(), work).map_err(|error| check().err().unwrap_or(error))
 }
 
 /// Plans statements, on their worker or beside it.

@@ -11,8 +11,8 @@ use runtime::{spawn_on, time, worker_count};
 use crate::connection::Connection;
 use crate::log::Severity;
 use crate::output::Output;
-use crate::places::Stranger;
 use crate::shared::Shared;
+use crate::slots::Unauthenticated;
 
 /// How long accepting rests after an error that may pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -43,10 +43,10 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
         let Some(accepted) = shared.drain.unless_over(listener.accept()).await else { return };
         match accepted {
             Ok((socket, peer)) => {
-                // Too many strangers: this one is hung up on.
-                let Some(stranger) = shared.places.stranger() else { continue };
+                // Too many that have not logged in: this one is hung up on.
+                let Some(unauthenticated) = shared.slots.unauthenticated() else { continue };
                 let shared = shared.clone();
-                let serve = move || serve(socket, peer, stranger, shared);
+                let serve = move || serve(socket, peer, unauthenticated, shared);
                 drop(spawn_on(turn % worker_count(), serve));
                 turn += 1;
                 is_told = false;
@@ -84,7 +84,7 @@ async fn prepare(shared: &Shared) {
 
 fn tell(shared: &Shared) {
     let message = "No descriptor is left for another client (ulimit -n, LimitNOFILE).";
-    shared.log.entry(Severity::Warning, message).with("clients", shared.places.count()).write();
+    shared.log.entry(Severity::Warning, message).with("clients", shared.slots.count()).write();
 }
 
 /// Tells the next client that there is no room for it; rests where even that cannot be.
@@ -104,9 +104,14 @@ async fn say_full(socket: &Socket) {
     let _ = time::timeout(ACCEPT_PAUSE, socket.send_all(&output.bytes)).await;
 }
 
-pub(crate) async fn serve(socket: Socket, peer: Address, stranger: Stranger, shared: Arc<Shared>) {
+pub(crate) async fn serve(
+    socket: Socket,
+    peer: Address,
+    unauthenticated: Unauthenticated,
+    shared: Arc<Shared>,
+) {
     let mut connection = Connection::new(socket, peer, shared);
-    connection.stranger = Some(stranger);
+    connection.unauthenticated = Some(unauthenticated);
     // Whatever ends a connection was told to the client, or it is gone.
     match connection.start().await {
         Ok(true) => drop(connection.run().await),

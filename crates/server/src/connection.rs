@@ -22,9 +22,9 @@ use crate::extended::Portal;
 use crate::frame::{Frame, Input};
 use crate::log::Severity;
 use crate::output::Output;
-use crate::places::{Place, Stranger};
 use crate::report::Reported;
 use crate::shared::Shared;
+use crate::slots::{Slot, Unauthenticated};
 use crate::stream::{KEPT_BYTES_MAX, Stream};
 use crate::transaction::status_byte;
 
@@ -73,9 +73,9 @@ pub(crate) struct Connection {
     pub reported: Reported,
     /// The last query is answered, and the client has begun no other.
     pub rests: bool,
-    pub place: Option<Place>,
+    pub slot: Option<Slot>,
     /// Until it has logged in.
-    pub stranger: Option<Stranger>,
+    pub unauthenticated: Option<Unauthenticated>,
     /// After an error of the extended protocol, until `Sync`.
     pub skipping: bool,
     /// The last statement was cancelled to end the connection: nothing answers it but the farewell.
@@ -108,8 +108,8 @@ impl Connection {
             ran: false,
             reported: Reported::default(),
             rests: true,
-            place: None,
-            stranger: None,
+            slot: None,
+            unauthenticated: None,
             skipping: false,
             broken_off: false,
         }

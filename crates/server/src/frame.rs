@@ -6,7 +6,7 @@ use crate::stream::Stream;
 
 /// Bytes received at once from a client that sends many: each time that all came, four times as many.
 const CHUNK_BYTES_MAX: usize = 64 << 10;
-/// Bytes received at once: there may be thousands of clients that say little, and of strangers that
+/// Bytes received at once: there may be thousands of clients that say little, and of connections without a role that
 /// say nothing.
 const CHUNK_BYTES_MIN: usize = 512;
 /// Longest start-up packet, as PostgreSQL's.

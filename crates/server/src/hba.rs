@@ -78,14 +78,14 @@ impl Rules {
     }
 
     /// The line of the first rule by which other machines connect without proof.
-    pub fn trusts_strangers(&self) -> Option<usize> {
-        let strangers = |rule: &&Rule| match &rule.origin {
+    pub fn trusts_everyone(&self) -> Option<usize> {
+        let everyone = |rule: &&Rule| match &rule.origin {
             Origin::Local => false,
             Origin::Host { network, .. } => {
                 rule.method == Method::Trust && !network.is_some_and(is_loopback)
             }
         };
-        self.0.iter().find(strangers).map(|rule| rule.line)
+        self.0.iter().find(everyone).map(|rule| rule.line)
     }
 }
 

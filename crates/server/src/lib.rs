@@ -25,13 +25,13 @@ mod internal;
 mod log;
 mod message;
 mod output;
-mod places;
 mod record;
 mod report;
 mod rows;
 mod scram;
 mod shared;
 mod simple;
+mod slots;
 mod startup;
 mod stream;
 mod tls;
@@ -53,7 +53,7 @@ pub use tls::Tls;
 use accept::{accept, check_descriptors};
 use cancel::Sessions;
 use drain::{Drain, Stage};
-use places::Places;
+use slots::Slots;
 
 use crate::shared::Shared;
 
@@ -110,7 +110,7 @@ impl Server {
         let shared = Arc::new(Shared {
             db: db.clone(),
             sessions: Sessions::default(),
-            places: Places::new(options.connection_count_max, options.reserved_count),
+            slots: Slots::new(options.connection_count_max, options.reserved_count),
             rules: RwLock::new(options.rules.clone().map(Arc::new)),
             tls: RwLock::new(options.tls.clone()),
             drain: Drain::default(),
@@ -151,7 +151,7 @@ impl Server {
 
     /// Clients now.
     pub fn connection_count(&self) -> usize {
-        self.shared.places.count()
+        self.shared.slots.count()
     }
 
     /// Nobody is accepted any more; clients that do nothing are sent away with 57P01, the others as
@@ -197,7 +197,7 @@ fn refuse_open(listen: &[Address], rules: Option<&Rules>) -> io::Result<()> {
         Address::Unix(_) => false,
         Address::Tcp(address) => !address.ip().is_loopback(),
     };
-    match (listen.iter().find(open), rules.and_then(Rules::trusts_strangers)) {
+    match (listen.iter().find(open), rules.and_then(Rules::trusts_everyone)) {
         (Some(address), Some(line)) => {
             let message = format!(
                 "other machines reach {address}, and line {line} of the rules asks them for nothing"

@@ -20,7 +20,7 @@ impl Connection {
         if let Some(key) = &self.key {
             entry = entry.with("pid", key.process);
         }
-        match self.place {
+        match self.slot {
             Some(_) => entry.with("user", self.session.user()),
             None => entry.with("client", host(&self.peer)),
         }
@@ -56,7 +56,7 @@ impl Connection {
 
     /// The connection ends.
     pub(crate) fn depart(&self) {
-        if self.place.is_some() && self.shared.tells_connections.load(Relaxed) {
+        if self.slot.is_some() && self.shared.tells_connections.load(Relaxed) {
             self.entry(Severity::Log, "disconnection").write();
         }
     }

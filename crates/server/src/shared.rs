@@ -10,14 +10,14 @@ use crate::drain::Drain;
 use crate::events::{record_lock_wait, record_merge};
 use crate::hba::Rules;
 use crate::log::Log;
-use crate::places::Places;
+use crate::slots::Slots;
 use crate::tls::Tls;
 
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) db: Database,
     pub(crate) sessions: Sessions,
-    pub(crate) places: Arc<Places>,
+    pub(crate) slots: Arc<Slots>,
     pub(crate) rules: RwLock<Option<Arc<Rules>>>,
     pub(crate) tls: RwLock<Option<Tls>>,
     pub(crate) drain: Drain,

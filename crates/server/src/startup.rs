@@ -14,8 +14,8 @@ use crate::cancel::{self, CancelKey, Presence};
 use crate::connection::Connection;
 use crate::drain::{self, Stage};
 use crate::message::Reader;
-use crate::places::Guest;
 use crate::report::Reported;
+use crate::slots::SlotRequest;
 use crate::tls::HANDSHAKE;
 
 const SSL_REQUEST: u32 = 80_877_103;
@@ -24,7 +24,7 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 /// Protocol 3.2, the newest: the major number in the upper half. From it on cancel keys are long.
 const PROTOCOL_3_2: u32 = (3 << 16) + 2;
 
-/// A stranger must have proved who it is by then if the configuration does not say.
+/// A client must have proved who it is by then if the configuration does not say.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Connection {
@@ -145,9 +145,12 @@ impl Connection {
             }
         }));
         let (superuser, limit) = (session.is_superuser(), session.connection_limit());
-        self.place =
-            Some(self.shared.places.take(&Guest { role: session.user(), superuser, limit })?);
-        self.stranger = None;
+        self.slot = Some(self.shared.slots.take(&SlotRequest {
+            role: session.user(),
+            superuser,
+            limit,
+        })?);
+        self.unauthenticated = None;
         self.input.trust();
         for (name, value) in parameters {
             match name.as_str() {

@@ -2,6 +2,7 @@
 //! joins.
 
 pub(crate) mod constants;
+pub(crate) mod decorrelation;
 pub(crate) mod dependencies;
 pub(crate) mod distinct_on;
 pub(crate) mod duplicates;
@@ -14,4 +15,3 @@ pub(crate) mod separate;
 pub(crate) mod set_all;
 pub(crate) mod simplified;
 pub(crate) mod sorted;
-pub(crate) mod unnest;

@@ -78,6 +78,6 @@ fn rules_that_trust_other_machines_are_found() {
         ("host all ann 10.0.0.1 trust", Some(1)),
     ];
     for (text, expected) in table {
-        assert_eq!(Rules::parse(text).expect(text).trusts_strangers(), expected, "{text}");
+        assert_eq!(Rules::parse(text).expect(text).trusts_everyone(), expected, "{text}");
     }
 }

@@ -63,9 +63,9 @@ fn build(page: &mut Page) {
 fn connections(page: &mut Page, http: &Http) {
     let name = "dovetail_connections";
     page.family(name, "gauge", "Clients of the PostgreSQL protocol, and how many there may be.");
-    let places = &http.shared.places;
-    page.sample(name, "state=\"open\"", places.count());
-    page.sample(name, "state=\"limit\"", places.count_max());
+    let slots = &http.shared.slots;
+    page.sample(name, "state=\"open\"", slots.count());
+    page.sample(name, "state=\"limit\"", slots.count_max());
 }
 
 /// Transactions by how they ended, and what kept statements from being done.

@@ -7,9 +7,9 @@
 mod console;
 mod guard;
 mod metrics;
-mod places;
 mod request;
 mod response;
+mod slots;
 
 use std::io;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::shared::Shared;
 use console::{Answer, Console};
 pub use console::{ConsoleOptions, Sample};
 use guard::Guard;
-use places::{Place, Places};
 use request::{Input, Refusal, Request};
 use response::Response;
+use slots::{Slot, Slots};
 
 /// How long accepting rests after an error: out of descriptors passes when a client leaves.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -40,13 +40,13 @@ const ECANCELED: i32 = 125;
 pub(crate) struct Http {
     pub shared: Arc<Shared>,
     console: Console,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
 }
 
 impl Http {
     pub fn new(shared: Arc<Shared>, options: &ConsoleOptions) -> Arc<Http> {
         let console = Console::new(&shared, options);
-        Arc::new(Http { shared, console, places: Arc::default() })
+        Arc::new(Http { shared, console, slots: Arc::default() })
     }
 
     /// Accepts until the runtime ends.
@@ -56,9 +56,9 @@ impl Http {
         loop {
             match listener.accept().await {
                 Ok((socket, peer)) => {
-                    let Some(place) = self.places.enter(&socket) else { continue };
+                    let Some(slot) = self.slots.enter(&socket) else { continue };
                     let http = self.clone();
-                    let serve = move || http.serve(socket, peer, place);
+                    let serve = move || http.serve(socket, peer, slot);
                     drop(spawn_on(turn % worker_count(), serve));
                     turn += worker_count() - 1;
                 }
@@ -68,10 +68,10 @@ impl Http {
         }
     }
 
-    async fn serve(self: Arc<Self>, socket: Socket, peer: Address, place: Place) {
+    async fn serve(self: Arc<Self>, socket: Socket, peer: Address, slot: Slot) {
         let mut input = Input::default();
         // Whatever ends a connection was told to the client, or it is gone.
-        while let Ok(true) = self.answer_next(&socket, &peer, &mut input, &place).await {}
+        while let Ok(true) = self.answer_next(&socket, &peer, &mut input, &slot).await {}
     }
 
     /// Answers one request; whether another may come.
@@ -80,7 +80,7 @@ impl Http {
         socket: &Socket,
         peer: &Address,
         input: &mut Input,
-        place: &Place,
+        slot: &Slot,
     ) -> io::Result<bool> {
         let request = match input.next(socket).await {
             Ok(request) => request,
@@ -90,10 +90,10 @@ impl Http {
                 return Ok(false);
             }
         };
-        place.work();
+        slot.work();
         match self.respond(&request, peer).await {
             Answer::Whole(response) => {
-                place.wait();
+                slot.wait();
                 let bytes = response.bytes(request.keep_alive, request.method != "HEAD");
                 send(socket, &bytes).await?;
                 Ok(request.keep_alive)

@@ -70,7 +70,7 @@ const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
 
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
-        crate::patience::check()?;
+        crate::interrupt::check()?;
         let system = match name.schema() {
             Some("public") => None,
             Some(schema) => self.catalog.system_table(schema, name.table()),

@@ -125,7 +125,7 @@ pub(crate) fn typed(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    crate::patience::check()?;
+    crate::interrupt::check()?;
     Ok(Transformed::yes(match expr {
         Expr::Literal(value, meta) => literals::typed(value, meta)?,
         Expr::Negative(inner) => literals::negative(*inner),

@@ -70,7 +70,7 @@ fn false_if_unknown(plan: LogicalPlan) -> LogicalPlan {
 
 /// The expression, computed if it is made of literals only.
 pub(crate) fn fold(expr: Expr) -> Result<Transformed<Expr>> {
-    crate::patience::check()?;
+    crate::interrupt::check()?;
     if let Some(parameter) = typed_parameter(&expr) {
         return Ok(Transformed::yes(parameter));
     }

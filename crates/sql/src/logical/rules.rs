@@ -8,7 +8,7 @@
 //!   filters and projections between joins, whose order is chosen on trees of inner joins.
 //! - `eliminate_join`, `rewrite_set_comparison`, `unions_to_filter`, and rules that make semi joins of
 //!   inner joins with a key: a semi join cannot be driven from its inner side, by an index of the outer
-//!   one, and `ANY` and `ALL` are ours ([`super::unnest`]).
+//!   one, and `ANY` and `ALL` are ours ([`super::decorrelation`]).
 
 use std::sync::Arc;
 
@@ -40,14 +40,14 @@ pub(crate) fn first() -> Vec<Rule> {
         Arc::new(guarded_rules::distincts()),
         // Semi and anti joins of conditions joined by AND, mark joins of others. It identifies columns
         // by their names alone (`separate` gives them names of their own) and knows no unknown below
-        // NOT and OR (`unnest::is_needed` keeps those from it).
+        // NOT and OR (`decorrelation::is_needed` keeps those from it).
         Arc::new(DecorrelatePredicateSubquery::new()),
         // A left join with the aggregate of each group, zero for counts that found none; subqueries of
-        // more than one row are kept from it (`unnest::is_needed`).
+        // more than one row are kept from it (`decorrelation::is_needed`).
         Arc::new(ScalarSubqueryToJoin::new()),
         // A join with the groups of the correlated columns; aggregates with HAVING, and beside them values
         // of subqueries and aggregates without groups, which it would take for such, are kept from it
-        // (`unnest::is_needed`).
+        // (`decorrelation::is_needed`).
         Arc::new(DecorrelateLateralJoin::new()),
         // What names nothing beside it has the same rows for all of them.
         Arc::new(ClosedLaterals),

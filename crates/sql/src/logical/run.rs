@@ -11,8 +11,8 @@ use types::SqlResult;
 
 use crate::error::from_library;
 use crate::functions::library::LIBRARY;
+use crate::interrupt::BetweenRules;
 use crate::logical::guarded_rules;
-use crate::patience::BetweenRules;
 
 pub(crate) type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 

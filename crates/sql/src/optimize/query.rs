@@ -17,7 +17,7 @@ use crate::error::from_library;
 use crate::error::guarded::guarded;
 use crate::functions::library::LIBRARY;
 use crate::logical::run::{Config, run};
-use crate::logical::{constants, leftovers, rules, separate, set_all, sorted, unnest};
+use crate::logical::{constants, decorrelation, leftovers, rules, separate, set_all, sorted};
 use crate::optimize::{join_order, shared};
 use crate::options::PlannerOptions;
 use crate::plan::Node;
@@ -96,7 +96,7 @@ fn finished(
 
 /// The plan without subqueries: by the library's rules where they can, else by ours.
 pub(crate) fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
-    let first = match unnest::is_needed(&bound) {
+    let first = match decorrelation::is_needed(&bound) {
         true => None,
         false => separate::separate(bound.clone(), &config.aliases)
             .map_err(from_library)
@@ -108,7 +108,7 @@ pub(crate) fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<Log
     {
         return Ok(first);
     }
-    let unnested = unnest::unnest(bound, &config.aliases).map_err(from_library)?;
+    let unnested = decorrelation::decorrelate(bound, &config.aliases).map_err(from_library)?;
     let first = run(rules::first(), unnested, config)?;
     leftovers::check(&first, config.values.is_some())?;
     Ok(first)

@@ -49,7 +49,7 @@ impl Slide {
         steps: &mut usize,
     ) -> SqlResult<Option<ArrayRef>> {
         while let Some(frame) = frames.get(self.values.len()) {
-            crate::patience::check().map_err(from_library)?;
+            crate::interrupt::check().map_err(from_library)?;
             if *steps == 0 || !self.move_to(frame, steps)? {
                 return Ok(None);
             }

@@ -292,7 +292,7 @@ impl ScalarUDFImpl for Function {
     }
 
     fn coerce_types(&self, args: &[DataType]) -> Result<Vec<DataType>> {
-        crate::patience::check()?;
+        crate::interrupt::check()?;
         Ok(self.resolve(args)?.coerced(args))
     }
 

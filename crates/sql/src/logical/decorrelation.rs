@@ -32,7 +32,7 @@ mod subqueries;
 mod ties;
 
 /// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
-pub(crate) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
+pub(crate) fn decorrelate(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
     Unnest { names }.plan(distinct_on::written_out(plan, names)?)
 }
 

@@ -28,7 +28,7 @@ type Rows = (LogicalPlan, Vec<Column>);
 impl Dependent<'_> {
     /// The rows of `plan` for each row of the domain, with the domain's columns behind its own.
     pub fn plan(&self, plan: LogicalPlan) -> Result<Rows> {
-        crate::patience::check()?;
+        crate::interrupt::check()?;
         if self.domain.outer.is_empty() {
             return Ok((plan, vec![]));
         }

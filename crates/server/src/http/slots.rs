@@ -1,4 +1,4 @@
-//! The places of HTTP connections. Whoever comes gets one: when all are taken, the connection that
+//! The slots of HTTP connections. Whoever comes gets one: when all are taken, the connection that
 //! has kept its task waiting for longest, with half a request or with none, has to leave.
 //!
 //! So no number of half requests keeps a probe of `/healthz` or a scraper out.
@@ -13,7 +13,7 @@ const CONNECTION_COUNT_MAX: usize = 256;
 
 /// The connections of a server.
 #[derive(Default)]
-pub(super) struct Places(Mutex<Known>);
+pub(super) struct Slots(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -29,14 +29,14 @@ struct Connection {
 }
 
 /// A connection that counts.
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct Slot {
+    slots: Arc<Slots>,
     number: u64,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.places.known().connections.remove(&self.number);
+        self.slots.known().connections.remove(&self.number);
     }
 }
 
@@ -58,13 +58,13 @@ impl Known {
     }
 }
 
-impl Places {
+impl Slots {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection; `None` when all are taken by clients that are being answered.
-    pub fn enter(self: &Arc<Self>, socket: &Socket) -> Option<Place> {
+    /// A slot for a new connection; `None` when all are taken by clients that are being answered.
+    pub fn enter(self: &Arc<Self>, socket: &Socket) -> Option<Slot> {
         let mut known = self.known();
         if known.connections.len() >= CONNECTION_COUNT_MAX && !known.evict() {
             return None;
@@ -72,21 +72,21 @@ impl Places {
         let number = known.next();
         let connection = Connection { socket: socket.clone(), wait: Some(number) };
         known.connections.insert(number, connection);
-        Some(Place { places: self.clone(), number })
+        Some(Slot { slots: self.clone(), number })
     }
 }
 
-impl Place {
+impl Slot {
     /// From now on the connection waits for its client.
     pub fn wait(&self) {
-        let mut known = self.places.known();
+        let mut known = self.slots.known();
         let wait = known.next();
         self.set(&mut known, Some(wait));
     }
 
     /// From now on the server works for it.
     pub fn work(&self) {
-        self.set(&mut self.places.known(), None);
+        self.set(&mut self.slots.known(), None);
     }
 
     fn set(&self, known: &mut Known, wait: Option<u64>) {

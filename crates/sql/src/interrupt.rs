@@ -11,29 +11,29 @@ use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 use types::SqlResult;
 
 /// Says whether to go on: an error ends the planning that asks.
-pub type Patience = Arc<dyn Fn() -> SqlResult<()> + Send + Sync>;
+pub type InterruptCheck = Arc<dyn Fn() -> SqlResult<()> + Send + Sync>;
 
 /// Calls of `check` between two questions: an expression's part takes about a microsecond.
 const CALLS_PER_QUESTION: u32 = 64;
 
 thread_local! {
     /// Of the planning that this thread does now: it never crosses a suspension, for there is none.
-    static PATIENCE: RefCell<Option<Patience>> = const { RefCell::new(None) };
+    static CHECK: RefCell<Option<InterruptCheck>> = const { RefCell::new(None) };
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Plans, or does other work of this crate, as long as `patience` says so.
-pub fn with_patience<T>(patience: Patience, work: impl FnOnce() -> T) -> T {
-    let _restored = Restored(PATIENCE.replace(Some(patience)));
+/// Plans, or does other work of this crate, as long as `interrupt` says so.
+pub fn with_interrupt_check<T>(check: InterruptCheck, work: impl FnOnce() -> T) -> T {
+    let _restored = Restored(CHECK.replace(Some(check)));
     work()
 }
 
 /// Puts back what was there before, also when the work panics.
-struct Restored(Option<Patience>);
+struct Restored(Option<InterruptCheck>);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        PATIENCE.set(self.0.take());
+        CHECK.set(self.0.take());
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn check() -> Result<()> {
 }
 
 fn ask() -> Result<()> {
-    let answer = PATIENCE.with_borrow(|patience| patience.as_ref().map_or(Ok(()), |ask| ask()));
+    let answer = CHECK.with_borrow(|check| check.as_ref().map_or(Ok(()), |ask| ask()));
     answer.map_err(|error| DataFusionError::External(Box::new(error)))
 }
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{SqlError, SqlResult, SqlState};
 
-/// Strangers at once, besides the clients. Each costs its task and at most a start-up message, and is
+/// Connections at once that have not logged in, besides the clients. Each costs its task and at most a start-up message, and is
 /// gone after the time that a start may take.
-const STRANGER_COUNT_MAX: usize = 4096;
+const UNAUTHENTICATED_COUNT_MAX: usize = 4096;
 
 /// The counts of a server.
-pub(crate) struct Places {
+pub(crate) struct Slots {
     /// Clients at once.
     count_max: usize,
     /// Of these, only superusers get the last ones.
@@ -21,19 +21,19 @@ pub(crate) struct Places {
 #[derive(Default)]
 struct Counts {
     all: usize,
-    strangers: usize,
+    unauthenticated: usize,
     by_role: HashMap<String, usize>,
 }
 
 /// A client that counts.
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
     role: String,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut counts = self.places.counts();
+        let mut counts = self.slots.counts();
         counts.all -= 1;
         if let Some(count) = counts.by_role.get_mut(&self.role) {
             *count -= 1;
@@ -45,25 +45,25 @@ impl Drop for Place {
 }
 
 /// A connection that has not logged in.
-pub(crate) struct Stranger(Arc<Places>);
+pub(crate) struct Unauthenticated(Arc<Slots>);
 
-impl Drop for Stranger {
+impl Drop for Unauthenticated {
     fn drop(&mut self) {
-        self.0.counts().strangers -= 1;
+        self.0.counts().unauthenticated -= 1;
     }
 }
 
-/// Who wants a place.
-pub(crate) struct Guest<'a> {
+/// Who wants a slot.
+pub(crate) struct SlotRequest<'a> {
     pub role: &'a str,
     pub superuser: bool,
     /// Connections that the role may have; `None` is no limit.
     pub limit: Option<usize>,
 }
 
-impl Places {
-    pub fn new(count_max: usize, reserved: usize) -> Arc<Places> {
-        Arc::new(Places { count_max, reserved, counts: Mutex::default() })
+impl Slots {
+    pub fn new(count_max: usize, reserved: usize) -> Arc<Slots> {
+        Arc::new(Slots { count_max, reserved, counts: Mutex::default() })
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -80,35 +80,35 @@ impl Places {
         self.count_max
     }
 
-    /// Lets a stranger in, if there are not too many.
-    pub fn stranger(self: &Arc<Self>) -> Option<Stranger> {
+    /// Lets one in that has not logged in, if there are not too many.
+    pub fn unauthenticated(self: &Arc<Self>) -> Option<Unauthenticated> {
         let mut counts = self.counts();
-        let room = counts.strangers < STRANGER_COUNT_MAX;
-        counts.strangers += usize::from(room);
-        room.then(|| Stranger(self.clone()))
+        let room = counts.unauthenticated < UNAUTHENTICATED_COUNT_MAX;
+        counts.unauthenticated += usize::from(room);
+        room.then(|| Unauthenticated(self.clone()))
     }
 
-    /// Gives a client its place.
+    /// Gives a client its slot.
     ///
     /// # Errors
     /// 53300 when there is none for it.
-    pub fn take(self: &Arc<Self>, guest: &Guest<'_>) -> SqlResult<Place> {
+    pub fn take(self: &Arc<Self>, request: &SlotRequest<'_>) -> SqlResult<Slot> {
         let mut counts = self.counts();
         let refused = |message| Err(SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message));
         if counts.all >= self.count_max {
             return refused("sorry, too many clients already".to_owned());
         }
-        if !guest.superuser && counts.all + self.reserved >= self.count_max {
+        if !request.superuser && counts.all + self.reserved >= self.count_max {
             let message =
                 "remaining connection slots are reserved for non-replication superuser connections";
             return refused(message.to_owned());
         }
-        let of_role = counts.by_role.get(guest.role).copied().unwrap_or(0);
-        if !guest.superuser && guest.limit.is_some_and(|limit| of_role >= limit) {
-            return refused(format!("too many connections for role \"{}\"", guest.role));
+        let of_role = counts.by_role.get(request.role).copied().unwrap_or(0);
+        if !request.superuser && request.limit.is_some_and(|limit| of_role >= limit) {
+            return refused(format!("too many connections for role \"{}\"", request.role));
         }
         counts.all += 1;
-        *counts.by_role.entry(guest.role.to_owned()).or_default() += 1;
-        Ok(Place { places: self.clone(), role: guest.role.to_owned() })
+        *counts.by_role.entry(request.role.to_owned()).or_default() += 1;
+        Ok(Slot { slots: self.clone(), role: request.role.to_owned() })
     }
 }
