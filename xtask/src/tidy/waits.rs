@@ -24,7 +24,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         &[
             // Within one poll, or one call of the planner.
             "crates/types/src/zone.rs",
-            "crates/sql/src/patience.rs",
+            "crates/sql/src/interrupt.rs",
             // Of no session: programs of regular expressions.
             "crates/sql/src/functions/scalar/regexps.rs",
         ],
