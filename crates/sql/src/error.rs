@@ -126,7 +126,7 @@ fn from_schema(error: SchemaError) -> SqlError {
             let message = format!("column {name} does not exist");
             let error = SqlError::new(SqlState::UNDEFINED_COLUMN, message);
             let names: Vec<&str> = valid_fields.iter().map(|c| c.name.as_str()).collect();
-            match nearest(&field.name, &names) {
+            match stdx::nearest(&field.name, names) {
                 Some(near) => error.with_hint(format!("perhaps you meant the column \"{near}\"")),
                 None => error,
             }
@@ -142,28 +142,4 @@ fn from_schema(error: SchemaError) -> SqlError {
         )
         .with_hint("give the columns or relations different aliases"),
     }
-}
-
-/// The candidate most like `name`, if it is like enough to be a slip of the finger.
-pub(crate) fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
-    let scored = candidates.iter().map(|c| (edits(name, c), *c));
-    scored.filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
-}
-
-/// Levenshtein's distance in characters, ignoring case.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let right: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in right.iter().enumerate() {
-            let replace = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }

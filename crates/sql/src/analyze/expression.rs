@@ -22,6 +22,7 @@ use crate::expr::aggregate::AggregateExpr;
 use crate::expr::scalar::Expr;
 use crate::functions::as_case::as_case;
 use crate::functions::library::LIBRARY;
+use crate::parse::expressions::select_of;
 use crate::rewrite::steps;
 
 impl Expr {
@@ -69,12 +70,7 @@ pub(crate) fn bind_scalar(
 
 /// The expression in words that the library knows; queries inside are refused.
 fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1");
-    let parsed = parser.and_then(|mut p| p.parse_query());
-    let mut query = *parsed.map_err(|e| SqlError::internal(e.to_string()))?;
-    if let ast::SetExpr::Select(select) = query.body.as_mut() {
-        select.projection = vec![ast::SelectItem::UnnamedExpr(expr)];
-    }
+    let mut query = select_of(vec![ast::SelectItem::UnnamedExpr(expr)])?;
     if query.visit(&mut Nested(0)).is_break() {
         return Err(SqlError::unsupported("a subquery here"));
     }

@@ -18,7 +18,7 @@ use crate::dml::assign;
 use crate::dml::assign::{literal_as, or_null, refuse_nulls};
 use crate::dml::defaults::Defaults;
 use crate::dml::target::is_default;
-use crate::error::{from_arrow, nearest};
+use crate::error::from_arrow;
 use crate::expr::scalar::Expr;
 use crate::parse::dml;
 use crate::parse::dml::{Insert, InsertSource};
@@ -291,7 +291,7 @@ pub(crate) fn unknown_column(name: &str, table: &TableDef) -> SqlError {
     let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
     let error = SqlError::new(SqlState::UNDEFINED_COLUMN, message);
     let names: Vec<&str> = table.schema.columns.iter().map(|c| c.name.as_str()).collect();
-    match nearest(name, &names) {
+    match stdx::nearest(name, names) {
         Some(near) => error.with_hint(format!("perhaps you meant the column \"{near}\"")),
         None => error,
     }

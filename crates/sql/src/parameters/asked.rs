@@ -9,6 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::parse::expressions::parsed_query;
+use crate::parse::expressions::select_of;
 use crate::parse::object_name::identifier;
 use crate::quote::quote_ident;
 use crate::rewrite::query::say_integers;
@@ -92,13 +93,11 @@ impl VisitorMut for RowsAsSelects {
 
 /// A query of one row, with the names that the columns of `VALUES` have.
 fn selected(row: &[Expr]) -> Option<SetExpr> {
-    let SetExpr::Select(mut select) = *parsed_query("select 1").ok()?.body else { return None };
     let output = |(at, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
         expr: expr.clone(),
         alias: Ident::new(format!("column{}", at + 1)),
     };
-    select.projection = row.iter().enumerate().map(output).collect();
-    Some(SetExpr::Select(select))
+    Some(*select_of(row.iter().enumerate().map(output).collect()).ok()?.body)
 }
 
 /// The query with each of its `WITH`, and of those inside, in a condition of the select behind it; `None` where

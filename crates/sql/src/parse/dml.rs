@@ -6,10 +6,9 @@ use datafusion_sql::sqlparser::ast::{
     self, AssignmentTarget, ConflictTarget, FromTable, OnConflictAction, OnInsert, SelectItem,
     TableFactor, TableWithJoins, UpdateTableFromKind,
 };
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::parse::expressions::select_of;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::bound::Bound;
 use crate::parse::statement::kept::Kept;
@@ -153,13 +152,8 @@ impl Delete {
 
 /// A query of one row.
 pub(crate) fn row_query(row: Vec<ast::Expr>) -> SqlResult<Query> {
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1");
-    let parsed = parser.and_then(|mut p| p.parse_query());
-    let mut ast = parsed.map_err(|e| SqlError::internal(e.to_string()))?;
-    if let ast::SetExpr::Select(select) = ast.body.as_mut() {
-        select.projection = row.into_iter().map(SelectItem::UnnamedExpr).collect();
-    }
-    Ok(Query::new(ast))
+    let outputs = row.into_iter().map(SelectItem::UnnamedExpr).collect();
+    Ok(Query::new(Box::new(select_of(outputs)?)))
 }
 
 /// The queries of a `WITH` before `INSERT` as those of the query that it inserts.

@@ -3,7 +3,7 @@
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query,
+    ObjectNamePart, Query, SelectItem, SetExpr,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -59,6 +59,15 @@ pub(crate) fn parsed_query(text: &str) -> SqlResult<Query> {
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
     let query = parser.and_then(|mut p| p.parse_query());
     query.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))
+}
+
+/// A query of one row with these outputs.
+pub(crate) fn select_of(outputs: Vec<SelectItem>) -> SqlResult<Query> {
+    let mut query = parsed_query("select 1")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = outputs;
+    }
+    Ok(query)
 }
 
 pub(crate) fn take(expr: &mut Expr) -> Expr {

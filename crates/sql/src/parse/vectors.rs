@@ -13,6 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
+use crate::parse::expressions::select_of;
 use crate::parse::expressions::{call_with, take};
 use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SET_FUNCTIONS;
@@ -122,14 +123,11 @@ pub(crate) fn relation(factor: &mut TableFactor) {
     let numbers = with_ordinality.then(|| subscripts(array_exprs[0].clone(), 1));
     let rows = array_exprs.iter().map(|e| call_with("unnest", vec![e.clone()], vec![]));
     let outputs: Vec<Expr> = rows.chain(numbers).collect();
-    let Some(mut subquery) = parsed("select 1") else { return };
-    if let SetExpr::Select(select) = subquery.body.as_mut() {
-        let named = |(i, expr)| SelectItem::ExprWithAlias {
-            expr,
-            alias: Ident::new(format!("__output_{i}")),
-        };
-        select.projection = outputs.into_iter().enumerate().map(named).collect();
-    }
+    let named =
+        |(i, expr)| SelectItem::ExprWithAlias { expr, alias: Ident::new(format!("__output_{i}")) };
+    let Ok(subquery) = select_of(outputs.into_iter().enumerate().map(named).collect()) else {
+        return;
+    };
     let (alias, subquery) = (alias.take(), Box::new(subquery));
     *factor = TableFactor::Derived { lateral: true, subquery, alias, sample: None };
 }

@@ -12,6 +12,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty, invalid_parameter};
 use crate::functions::scalar::returns::{bytes, int, text};
+use crate::quote::quote_ident;
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("md5", &[Ty::Text], text, |args| {
@@ -110,20 +111,6 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) fn quote_literal(text: &str) -> String {
     let quoted = format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"));
     if text.contains('\\') { format!("E{quoted}") } else { quoted }
-}
-
-fn quote_ident(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let first = text.chars().next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
-    // Words that PostgreSQL reserves, as far as they are frequent as names.
-    const RESERVED: [&str; 18] = [
-        "all", "and", "as", "asc", "desc", "end", "from", "group", "in", "limit", "not", "null",
-        "order", "select", "table", "user", "where", "with",
-    ];
-    match first && text.chars().all(plain) && !RESERVED.contains(&text) {
-        true => text.to_owned(),
-        false => format!("\"{}\"", text.replace('"', "\"\"")),
-    }
 }
 
 /// `format(..)`: `%s`, `%I`, `%L` and `%%`, with positions and widths.
