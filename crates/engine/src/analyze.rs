@@ -8,7 +8,7 @@ use types::SqlResult;
 use crate::access::RoleId;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::notice::Notice;
-use crate::reader;
+use crate::relation::whole::sample;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
@@ -68,7 +68,7 @@ pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlRe
 
 async fn analyzed(snapshot: &Snapshot, entry: &TableEntry) -> SqlResult<TableEntry> {
     let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-    let batches = reader::sample(snapshot, entry, &ordinals, SAMPLE_EXTENTS).await?;
+    let batches = sample(snapshot, entry, &ordinals, SAMPLE_EXTENTS).await?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
     statistics.columns =

@@ -75,7 +75,7 @@ impl Snapshot {
 
     /// A tree as this version sees it.
     pub(crate) fn visible(&self, tree: Tree) -> VisibleTree {
-        VisibleTree { tree, view: self.read_view.clone() }
+        VisibleTree::seen(tree, self.read_view.clone())
     }
 
     /// The same version, its trees seen otherwise.

@@ -20,7 +20,7 @@ use crate::dml::{Reference, RepeatedKeys, named_values, without_parent};
 use crate::load::key_arrays;
 use crate::locks::LockWait;
 use crate::options::Options;
-use crate::reader::TableRows;
+use crate::relation::whole::TableRows;
 use crate::waiting::{give_way, unless_cancelled};
 use crate::{door, fault};
 

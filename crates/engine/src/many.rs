@@ -1,23 +1,13 @@
 //! Many look-ups by key in one call: their keys descend together, in one version of the data, and while
 //! one of them waits for memory or the device others go on (corobase paper, section 5.8).
 
-use arrow_array::RecordBatch;
 use runtime::IoCounters;
 use sql::Parameter;
 use types::SqlResult;
 
 use crate::prepared::Prepared;
-use crate::seek::Seek;
+use crate::relation::seek::{FoundRows, Seek};
 use crate::session::Session;
-
-/// The rows that many look-ups have found, in the order of their keys' positions.
-#[derive(Debug)]
-pub struct FoundRows {
-    /// The rows, with the columns of the statement.
-    pub rows: RecordBatch,
-    /// For each row the position of the values that it was found by.
-    pub positions: Vec<usize>,
-}
 
 impl Session {
     /// Runs a prepared look-up by the whole primary key for many values, all in the same version of

@@ -20,10 +20,10 @@ use crate::catalog::TableEntry;
 use crate::columns::{ChunkFetch, ColumnSource};
 use crate::database::Database;
 use crate::figures::QueryFigures;
-use crate::lookup::TableLookup;
 use crate::objects::Room;
+use crate::relation::lookup::TableLookup;
+use crate::relation::scan::TableSource;
 use crate::settings::Settings;
-use crate::source::TableSource;
 use crate::system::SystemCatalog;
 use crate::waiting::unless_cancelled;
 

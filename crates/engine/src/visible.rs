@@ -11,7 +11,6 @@ use std::ops::Bound;
 use runtime::IoCounters;
 use storage::{Depth, Direction, LeafEntries, RangePart, Tree, VisitEntries, planted};
 use types::SqlResult;
-use types::key::successor;
 
 use crate::fault;
 use crate::undo::{ReadView, Seen};
@@ -19,7 +18,8 @@ use crate::undo::{ReadView, Seen};
 /// A tree as a reader sees it.
 pub(crate) struct VisibleTree {
     pub(crate) tree: Tree,
-    pub(crate) view: ReadView,
+    /// `None`: as it is, for who has the right to write.
+    view: Option<ReadView>,
 }
 
 /// Takes the entries that a reader sees.
@@ -54,7 +54,7 @@ impl VisitEntries for OfRange<'_> {
 }
 
 /// A half-open range of keys.
-type Range = (Vec<u8>, Vec<u8>);
+pub(crate) type Range = (Vec<u8>, Vec<u8>);
 
 /// The bounds of a scan.
 pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -70,13 +70,28 @@ pub(crate) struct FirstEntries {
 type Gathered = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl VisibleTree {
+    /// The tree as of a read view.
+    pub(crate) fn seen(tree: Tree, view: ReadView) -> VisibleTree {
+        VisibleTree { tree, view: Some(view) }
+    }
+
+    /// The tree as it is, for who has the right to write.
+    pub(crate) fn now(tree: Tree) -> VisibleTree {
+        VisibleTree { tree, view: None }
+    }
+
     fn replaced(&self, low: &[u8], high: Option<&[u8]>) -> SqlResult<Vec<Seen>> {
-        self.view.replaced(self.tree.id(), low, high)
+        match &self.view {
+            Some(view) => view.replaced(self.tree.id(), low, high),
+            None => Ok(vec![]),
+        }
     }
 
     /// Notes what was read, for a transaction that wants to know.
     fn note_read(&self, low: &[u8], high: Option<&[u8]>) {
-        self.view.note_read(self.tree.id(), low, high);
+        if let Some(view) = &self.view {
+            view.note_read(self.tree.id(), low, high);
+        }
     }
 
     /// As [`Tree::expand`], its entries as the reader sees them.
@@ -303,19 +318,4 @@ fn covered(
         (None, _) => {}
     }
     (low, high)
-}
-
-/// Longer than any key: an entry has at most 8 KiB.
-const LONGER_THAN_KEYS: usize = (8 << 10) + 1;
-
-/// The least bytes above all keys that begin with `prefix`. Behind the greatest values of a type, of which
-/// all bytes are ones, that is nothing shorter than a key can be.
-pub(crate) fn end_of(prefix: &[u8]) -> Vec<u8> {
-    successor(prefix).unwrap_or_else(|| vec![u8::MAX; LONGER_THAN_KEYS])
-}
-
-/// The range of the keys that begin with this one.
-pub(crate) fn beginning_with(key: Vec<u8>) -> Range {
-    let end = end_of(&key);
-    (key, end)
 }

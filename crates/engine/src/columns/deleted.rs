@@ -4,21 +4,15 @@ use std::ops::Range;
 
 use columnar::{Mask, VECTOR_ROWS};
 use runtime::IoCounters;
-use storage::{Depth, Tree};
+use storage::Depth;
 use types::SqlResult;
 use types::row::row_id_of;
 
 use super::part::row_key;
-use crate::fault;
 use crate::visible::{Entries, VisibleTree};
 
 /// The deleted rows of a table, as one who reads sees them.
-pub(crate) enum Deleted {
-    /// As of a read view.
-    Seen(VisibleTree),
-    /// As they are, for who has the right to write.
-    Now(Tree),
-}
+pub(crate) struct Deleted(pub(super) VisibleTree);
 
 /// Gathers row ids.
 #[derive(Default)]
@@ -62,16 +56,7 @@ impl Deleted {
     async fn ids(&self, rows: &Range<i64>, io: &IoCounters) -> SqlResult<Vec<i64>> {
         let range = [(row_key(rows.start).to_vec(), row_key(rows.end).to_vec())];
         let mut ids = Ids::default();
-        match self {
-            Deleted::Seen(tree) => {
-                tree.range_batch(&range, Depth::Many, io, &mut ids).await?;
-            }
-            Deleted::Now(tree) => {
-                let mut visit = |_: usize, key: &[u8], _: &[u8]| ids.0.push(row_id_of(key));
-                let found = tree.range_batch(&range, Depth::Many, io, &mut visit).await;
-                found.map_err(fault::storage)?;
-            }
-        }
+        self.0.range_batch(&range, Depth::Many, io, &mut ids).await?;
         Ok(ids.0)
     }
 }

@@ -18,6 +18,7 @@ use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::objects::Bucket;
+use crate::visible::VisibleTree;
 
 /// Vectors that are read at once.
 const VECTORS: usize = 8;
@@ -46,7 +47,7 @@ impl ChunkRows {
     ) -> SqlResult<Option<ChunkRows>> {
         let Some(columns) = &entry.columns else { return Ok(None) };
         let bucket = columns.bucket(snapshot)?;
-        let deleted = Deleted::Now(columns.deleted.clone());
+        let deleted = Deleted(VisibleTree::now(columns.deleted.clone()));
         let parts = columns.parts.iter().cloned().collect();
         Ok(Some(ChunkRows::of_parts(entry, ordinals, parts, (deleted, bucket))))
     }
@@ -59,7 +60,7 @@ impl ChunkRows {
         part: Part,
     ) -> ChunkRows {
         let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-        let deleted = Deleted::Seen(snapshot.visible(columns.deleted.clone()));
+        let deleted = Deleted(snapshot.visible(columns.deleted.clone()));
         ChunkRows::of_parts(entry, &ordinals, [part].into(), (deleted, None))
     }
 

@@ -22,7 +22,7 @@ use super::restricted::Restricted;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::internal;
 use crate::objects::{Begun, Room};
-use crate::source::TableSource;
+use crate::relation::scan::TableSource;
 
 /// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what
 /// a part of a scan may hold in memory.
@@ -95,7 +95,7 @@ impl ColumnSource {
                 false => entry.layout.schema.project(&scan.columns),
             },
             as_words: scan.as_words,
-            deleted: Deleted::Seen(snapshot.visible(columns.deleted.clone())),
+            deleted: Deleted(snapshot.visible(columns.deleted.clone())),
             bucket: columns.bucket(snapshot)?,
             room,
         };

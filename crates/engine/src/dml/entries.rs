@@ -20,8 +20,8 @@ use crate::fault;
 use crate::load::{duplicate_key, key_arrays};
 use crate::locks::{LockKey, LockMode};
 use crate::noted::{Noted, noted_bytes};
+use crate::relation::keys::end_of;
 use crate::undo::ReadView;
-use crate::visible::end_of;
 use crate::waiting::give_way;
 
 /// The changes of one tree.

@@ -12,7 +12,7 @@ use sql::constraints::ForeignKey;
 use sql::dml::equal;
 use storage::{Cursor, Depth, Direction, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
-use types::row::{BatchBuilder, index_key_columns, primary_key_columns, row_id_of};
+use types::row::{BatchBuilder, index_key_columns, primary_key_columns};
 use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
@@ -22,9 +22,11 @@ use crate::columns::ChunkFetch;
 use crate::fault;
 use crate::load::same_key;
 use crate::locks::{LockKey, LockMode};
+use crate::relation::fetch::Fetch;
+use crate::relation::keys::end_of;
 use crate::system::SystemCatalog;
 use crate::undo::{ReadView, Seen};
-use crate::visible::end_of;
+use crate::visible::VisibleTree;
 use crate::waiting::give_way;
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
@@ -250,19 +252,12 @@ pub(crate) async fn stored_rows(
     keys: &[Vec<u8>],
 ) -> SqlResult<Rows> {
     let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-    let Some(chunks) = ChunkFetch::new(snapshot, entry, &ordinals, None, None)? else {
-        return rows_of_tree(entry, &ordinals, keys).await;
-    };
-    let is_in_part = |at: &usize| chunks.has(row_id_of(&keys[*at]));
-    let (in_parts, others): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_in_part);
-    let ids: Vec<i64> = in_parts.iter().map(|at| row_id_of(&keys[*at])).collect();
+    let chunks = ChunkFetch::new(snapshot, entry, &ordinals, None, None)?;
+    let fetch = Fetch::new(entry, VisibleTree::now(entry.tree.clone()), ordinals, chunks);
     let (io, skips) = (IoCounters::default(), Skips::default());
     let access = Access { depth: exec::Depth::Many, io: &io, skips: &skips };
-    let (rows, places) = chunks.rows(&ids, access).await?;
-    let keys: Vec<Vec<u8>> = others.iter().map(|at| keys[*at].clone()).collect();
-    let all = Rows::found(entry, &rows)?.and(&rows_of_tree(entry, &ordinals, &keys).await?)?;
-    let order = places.into_iter().map(|at| in_parts[at]).chain(others);
-    all.take(&inverse(&order.map(|at| at as u32).collect::<Vec<_>>()))
+    let (rows, places) = fetch.rows(keys, access).await?;
+    Rows::found(entry, &rows)?.take(&inverse(&places))
 }
 
 /// For each place the position at which it stands in the order.
@@ -270,23 +265,6 @@ fn inverse(order: &[u32]) -> Vec<u32> {
     let mut back = vec![0u32; order.len()];
     order.iter().zip(0..).for_each(|(&position, at)| back[position as usize] = at);
     back
-}
-
-/// The same of rows in the clustered tree.
-async fn rows_of_tree(entry: &TableEntry, ordinals: &[usize], keys: &[Vec<u8>]) -> SqlResult<Rows> {
-    let mut builder = BatchBuilder::new(entry.layout.clone(), ordinals, keys.len());
-    let (mut order, io) = (vec![], IoCounters::default());
-    let mut visit = |position: usize, value: &[u8]| {
-        builder.push(&keys[position], value);
-        order.push(position as u32);
-    };
-    let found = entry.tree.get_batch(keys, Depth::Many, &io, &mut visit).await;
-    found.map_err(fault::storage)?;
-    if order.len() != keys.len() {
-        let message = "an index entry points to a row that does not exist";
-        return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
-    }
-    Rows::found(entry, &builder.finish())?.take(&inverse(&order))
 }
 
 /// Refuses rows of `entry` whose foreign key finds no row of the table it refers to.

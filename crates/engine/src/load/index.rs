@@ -11,7 +11,7 @@ use super::sorting::{Sorting, TreeSpec};
 use crate::catalog::{Snapshot, TableEntry, index_layout, row_ids};
 use crate::database::Database;
 use crate::isolation;
-use crate::reader;
+use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
@@ -46,7 +46,7 @@ pub(super) async fn index_tree(
     let spec = TreeSpec::of_entries(&entry.tree, layout, unique);
     let mut sorting = Sorting::begin(db, vec![spec], cancel.clone());
     let job = db.start_job("reading", entry.row_count());
-    let mut rows = reader::TableRows::new(snapshot, entry, &columns)?;
+    let mut rows = TableRows::new(snapshot, entry, &columns)?;
     while let Some(batch) = unless_cancelled(cancel, rows.next()).await?? {
         job.done.fetch_add(batch.num_rows() as u64, Relaxed);
         let ids = row_ids(0, batch.num_rows());

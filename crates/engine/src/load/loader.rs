@@ -17,8 +17,9 @@ use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::columns::{ColumnLoad, Loading, StoredColumns, StoredPart, publish, refuse_in_block};
 use crate::database::Database;
 use crate::locks::WriteRight;
+use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
-use crate::{fault, isolation, reader};
+use crate::{fault, isolation};
 
 /// Rows that a task of the sort takes at once.
 const BATCH_ROWS: usize = 4096;
@@ -149,7 +150,7 @@ impl Loader {
         let job = db.start_job("reading", entry.row_count());
         let column_count = entry.def.schema.columns.len();
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-        let mut rows = reader::TableRows::new(&db.newest(), &entry, &ordinals)?;
+        let mut rows = TableRows::new(&db.newest(), &entry, &ordinals)?;
         let cancel = self.cancel.clone();
         while let Some(batch) = unless_cancelled(&cancel, rows.next()).await?? {
             job.done.fetch_add(batch.num_rows() as u64, Relaxed);

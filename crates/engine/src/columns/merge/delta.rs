@@ -11,13 +11,14 @@ use arrow_select::take::take_record_batch;
 use runtime::IoCounters;
 use storage::Direction;
 use types::SqlResult;
-use types::row::{BatchBuilder, row_id_of};
+use types::row::row_id_of;
 
 use super::Stop;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::columns::deleted::Ids;
 use crate::columns::part::row_key;
 use crate::dml::internal;
+use crate::relation::rows::Rows;
 use crate::visible::{Entries, VisibleTree};
 
 /// Rows that are read at once.
@@ -170,18 +171,19 @@ impl RunRows<'_> {
     /// # Errors
     /// Those of storage.
     pub(super) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        let ordinals: Vec<usize> = (0..self.entry.def.schema.columns.len()).collect();
         while !self.is_over {
             let low = match self.last.take() {
                 Some(last) => Bound::Excluded(last),
                 None => Bound::Included(row_key(self.run.ids.start).to_vec()),
             };
             let range = (low, Bound::Excluded(row_key(self.run.ids.end).to_vec()));
-            let mut rows = Rows::new(self.entry);
-            self.last = batch(self.snapshot, self.entry, range, &mut rows).await?;
+            let rows = Rows::new(&self.entry.layout, &ordinals, BATCH_ROWS);
+            let mut read = Delta { rows, ids: vec![], shortest: (usize::MAX, 0) };
+            self.last = batch(self.snapshot, self.entry, range, &mut read).await?;
             self.is_over = self.last.is_none();
-            let (rows, ids, shortest) = rows.finish();
-            if rows.num_rows() > 0 {
-                return self.bridged(rows, &ids, shortest).map(Some);
+            if !read.ids.is_empty() {
+                return self.bridged(read.rows.finish(), &read.ids, read.shortest.1).map(Some);
             }
         }
         Ok(None)
@@ -221,36 +223,22 @@ async fn batch(
 }
 
 /// Rows with their ids.
-struct Rows {
-    new: Box<dyn Fn() -> BatchBuilder>,
-    builder: BatchBuilder,
+struct Delta<'a> {
+    rows: Rows<'a>,
     ids: Vec<i64>,
     /// The bytes of the shortest one, and where it is.
     shortest: (usize, u32),
 }
 
-impl Rows {
-    fn new(entry: &TableEntry) -> Rows {
-        let layout = entry.layout.clone();
-        let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-        let new = move || BatchBuilder::new(layout.clone(), &ordinals, BATCH_ROWS);
-        Rows { builder: new(), new: Box::new(new), ids: vec![], shortest: (usize::MAX, 0) }
-    }
-
-    /// The rows, their ids, and the shortest of them.
-    fn finish(mut self) -> (RecordBatch, Vec<i64>, u32) {
-        (self.builder.finish(), self.ids, self.shortest.1)
-    }
-}
-
-impl Entries for Rows {
+impl Entries for Delta<'_> {
     fn restart(&mut self) {
-        (self.builder, self.ids) = ((self.new)(), vec![]);
+        self.rows.restart();
+        self.ids.clear();
         self.shortest = (usize::MAX, 0);
     }
 
-    fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
-        self.builder.push(key, value);
+    fn take(&mut self, position: usize, key: &[u8], value: &[u8]) {
+        self.rows.take(position, key, value);
         self.shortest = self.shortest.min((value.len(), self.ids.len() as u32));
         self.ids.push(row_id_of(key));
     }

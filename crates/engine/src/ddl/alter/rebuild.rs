@@ -15,7 +15,7 @@ use crate::catalog::TableEntry;
 use crate::dml::{batch_of, check_all, checked, referring, validate_rows};
 use crate::isolation;
 use crate::load::{Loader, Rebuilt, Target, drop_trees};
-use crate::reader::TableRows;
+use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 

@@ -7,13 +7,11 @@ use runtime::IoCounters;
 use sql::ScalarValue;
 use sql::plan::IndexRef;
 use storage::{Depth, Direction};
-use types::row::BatchBuilder;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
-use crate::fetch::Fetch;
-use crate::source::encode;
-use crate::visible::{Entries, beginning_with};
+use crate::relation::keys::{beginning_with, encode};
+use crate::relation::rows::{RowKeys, Rows};
 
 /// Rows that are changed at once; of more a plan makes batches and gives way between them.
 const ROWS_MAX: usize = 128;
@@ -30,16 +28,21 @@ pub(super) async fn rows(
         IndexRef::Primary if values.len() == entry.layout.key.len() => {
             by_keys(snapshot, entry, &[key]).await.map(Some)
         }
-        IndexRef::Primary => by_prefix(snapshot, entry, index, key, Found::new(entry)).await,
+        IndexRef::Primary => {
+            let ordinals = all_of(entry);
+            let mut found = Rows::new(&entry.layout, &ordinals, 1);
+            let is_all = by_prefix(snapshot, entry, index, key, &mut found).await?;
+            Ok(is_all.then(|| found.finish()))
+        }
         IndexRef::Secondary(_) => {
             let layout = entry.tree_of(index).1;
-            let fetch = Fetch::new(entry, snapshot.visible(entry.tree.clone()), &layout, &[]);
-            let found = Keys { fetch, keys: vec![] };
-            let Some(keys) = by_prefix(snapshot, entry, index, key, found).await? else {
+            let row_keys = RowKeys::new(entry, &layout);
+            let mut found = Rows::new(&layout, &[], 0).keys_by(Some(&row_keys));
+            if !by_prefix(snapshot, entry, index, key, &mut found).await? {
                 return Ok(None);
-            };
-            let rows = by_keys(snapshot, entry, &keys).await?;
-            match rows.num_rows() == keys.len() {
+            }
+            let rows = by_keys(snapshot, entry, &found.keys).await?;
+            match rows.num_rows() == found.keys.len() {
                 true => Ok(Some(rows)),
                 false => {
                     let message = "an index entry points to a row that does not exist";
@@ -57,87 +60,31 @@ async fn by_keys(
     keys: &[Vec<u8>],
 ) -> SqlResult<RecordBatch> {
     let (tree, io) = (snapshot.visible(entry.tree.clone()), IoCounters::default());
-    let mut found = Found::new(entry);
+    let ordinals = all_of(entry);
+    let mut found = Rows::new(&entry.layout, &ordinals, 1);
     match keys {
         [key] => tree.get(key, &io, &mut found).await?,
         keys => tree.get_batch(keys, Depth::Many, &io, &mut found).await?,
     }
-    Ok(found.rows.finish())
+    Ok(found.finish())
 }
 
-/// What the entries that begin with a key come to.
-async fn by_prefix<T: Taken>(
+/// Takes the entries that begin with a key; whether these are all.
+async fn by_prefix(
     snapshot: &Snapshot,
     entry: &TableEntry,
     index: &IndexRef,
     key: Vec<u8>,
-    mut taken: T,
-) -> SqlResult<Option<T::Outcome>> {
+    found: &mut Rows<'_>,
+) -> SqlResult<bool> {
     let (tree, io) = (snapshot.visible(entry.tree_of(index).0), IoCounters::default());
     let (low, high) = beginning_with(key);
     let range = (Bound::Included(low), Bound::Excluded(high));
-    let first = tree.first(&range, Direction::Forward, ROWS_MAX, &io, &mut taken).await?;
-    Ok(first.last.is_none().then(|| taken.finish()))
+    let first = tree.first(&range, Direction::Forward, ROWS_MAX, &io, found).await?;
+    Ok(first.last.is_none())
 }
 
-/// Entries on their way to rows.
-trait Taken: Entries {
-    type Outcome;
-
-    fn finish(self) -> Self::Outcome;
-}
-
-/// Rows of the clustered tree.
-struct Found<'a> {
-    entry: &'a TableEntry,
-    rows: BatchBuilder,
-}
-
-impl<'a> Found<'a> {
-    fn new(entry: &'a TableEntry) -> Found<'a> {
-        let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-        Found { entry, rows: BatchBuilder::new(entry.layout.clone(), &ordinals, 1) }
-    }
-}
-
-impl Entries for Found<'_> {
-    fn restart(&mut self) {
-        *self = Found::new(self.entry);
-    }
-
-    fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
-        self.rows.push(key, value);
-    }
-}
-
-impl Taken for Found<'_> {
-    type Outcome = RecordBatch;
-
-    fn finish(mut self) -> RecordBatch {
-        self.rows.finish()
-    }
-}
-
-/// Primary keys from entries of an index.
-struct Keys {
-    fetch: Fetch,
-    keys: Vec<Vec<u8>>,
-}
-
-impl Entries for Keys {
-    fn restart(&mut self) {
-        self.keys.clear();
-    }
-
-    fn take(&mut self, _: usize, key: &[u8], _: &[u8]) {
-        self.keys.push(self.fetch.primary_key(key));
-    }
-}
-
-impl Taken for Keys {
-    type Outcome = Vec<Vec<u8>>;
-
-    fn finish(self) -> Vec<Vec<u8>> {
-        self.keys
-    }
+/// Ordinals of all columns that rows have in the tree.
+fn all_of(entry: &TableEntry) -> Vec<usize> {
+    (0..entry.layout.schema.columns.len()).collect()
 }

@@ -8,14 +8,13 @@ use exec::Matches;
 use runtime::IoCounters;
 use sql::plan::{self, IndexRef, Operator, Plan, Scan};
 use storage::Depth;
-use types::row::BatchBuilder;
 use types::{SqlError, SqlResult};
 
+use super::keys::encode;
+use super::lookup::in_order;
+use super::rows::Rows;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::lookup::in_order;
-use crate::many::FoundRows;
-use crate::source::encode;
-use crate::visible::{Entries, VisibleTree};
+use crate::visible::VisibleTree;
 
 /// The scan of a plan that is nothing but a scan of a clustered tree; what it is restricted by
 /// comes with each execution.
@@ -25,6 +24,15 @@ fn bare_scan(plan: &Plan) -> Option<&Scan> {
         return None;
     };
     scan.filter.is_none().then_some(scan)
+}
+
+/// The rows that many look-ups have found, in the order of their keys' positions.
+#[derive(Debug)]
+pub struct FoundRows {
+    /// The rows, with the columns of the statement.
+    pub rows: RecordBatch,
+    /// For each row the position of the values that it was found by.
+    pub positions: Vec<usize>,
 }
 
 /// A row to be found.
@@ -75,18 +83,17 @@ impl<'a> Seek<'a> {
         positions: &[usize],
         io: &IoCounters,
     ) -> SqlResult<FoundRows> {
-        let builder = self.builder(keys.len());
-        let mut found = FoundMany { seek: self, builder, places: vec![] };
+        let mut found = self.reader(keys.len()).with_positions();
         self.tree.get_batch(keys, Depth::Many, io, &mut found).await?;
-        let FoundMany { mut builder, places, .. } = found;
-        let rows = self.output(builder.finish_columns(), places.len())?;
-        let Matches { outer, inner: rows } = in_order(places, rows)?;
+        let count = found.positions.len();
+        let rows = self.output(found.builder().finish_columns(), count)?;
+        let Matches { outer, inner: rows } = in_order(found.positions, rows)?;
         let positions = outer.values().iter().map(|place| positions[*place as usize]).collect();
         Ok(FoundRows { rows, positions })
     }
 
-    fn builder(&self, room: usize) -> BatchBuilder {
-        BatchBuilder::new(self.entry.layout.clone(), &self.scan.columns, room)
+    fn reader(&self, room: usize) -> Rows<'_> {
+        Rows::new(&self.entry.layout, &self.scan.columns, room)
     }
 
     /// The columns that the statement asks for.
@@ -99,46 +106,9 @@ impl<'a> Seek<'a> {
 
     /// The row, or none.
     pub(crate) async fn run(self, io: &IoCounters) -> SqlResult<Vec<RecordBatch>> {
-        let mut found = Found { seek: &self, row: None };
+        let mut found = self.reader(1);
         self.tree.get(&self.key, io, &mut found).await?;
-        let Some(mut builder) = found.row else { return Ok(vec![]) };
+        let Some(mut builder) = found.found() else { return Ok(vec![]) };
         self.output(builder.finish_columns(), 1).map(|row| vec![row])
-    }
-}
-
-/// The row, if it was found.
-struct Found<'a> {
-    seek: &'a Seek<'a>,
-    row: Option<BatchBuilder>,
-}
-
-impl Entries for Found<'_> {
-    fn restart(&mut self) {
-        self.row = None;
-    }
-
-    fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
-        let mut row = self.seek.builder(1);
-        row.push(key, value);
-        self.row = Some(row);
-    }
-}
-
-/// Rows that were found, and the places of their keys.
-struct FoundMany<'a> {
-    seek: &'a Seek<'a>,
-    builder: BatchBuilder,
-    places: Vec<u32>,
-}
-
-impl Entries for FoundMany<'_> {
-    fn restart(&mut self) {
-        self.builder = self.seek.builder(self.places.len());
-        self.places.clear();
-    }
-
-    fn take(&mut self, place: usize, key: &[u8], value: &[u8]) {
-        self.builder.push(key, value);
-        self.places.push(place as u32);
     }
 }

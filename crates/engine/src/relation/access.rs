@@ -1,0 +1,64 @@
+//! A table, or an index of it, as a reader sees it.
+
+use std::sync::Arc;
+
+use sql::plan::IndexRef;
+use types::row::RowLayout;
+
+use super::fetch::Fetch;
+use super::rows::{RowKeys, Rows};
+use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::ChunkFetch;
+use crate::visible::VisibleTree;
+
+/// A tree of a table as of a read view, with the columns that are wanted of it.
+pub(crate) struct Relation {
+    pub(super) tree: VisibleTree,
+    pub(super) layout: Arc<RowLayout>,
+    /// Ordinals of the columns that are produced.
+    columns: Vec<usize>,
+    /// The rows that entries lead to, where these do not have all columns.
+    pub(super) fetch: Option<(RowKeys, Fetch)>,
+}
+
+impl Relation {
+    /// Columns of the tree that an access path names.
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        index: &IndexRef,
+        columns: &[usize],
+    ) -> Relation {
+        let (tree, layout) = entry.tree_of(index);
+        let tree = snapshot.visible(tree);
+        Relation { tree, layout, columns: columns.to_vec(), fetch: None }
+    }
+
+    /// Columns of the rows that its entries lead to; `chunks` fetches those in parts of a column table.
+    pub(super) fn fetched(
+        mut self,
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        chunks: Option<ChunkFetch>,
+    ) -> Relation {
+        let keys = RowKeys::new(entry, &self.layout);
+        let columns = std::mem::take(&mut self.columns);
+        let rows = snapshot.visible(entry.tree.clone());
+        self.fetch = Some((keys, Fetch::new(entry, rows, columns, chunks)));
+        self
+    }
+
+    /// A reader of its rows, or of the keys of those that are to be fetched.
+    pub(super) fn reader(&self, room: usize) -> Rows<'_> {
+        let keys = self.fetch.as_ref().map(|(keys, _)| keys);
+        Rows::new(&self.layout, &self.columns, room).keys_by(keys)
+    }
+}
+
+/// The request depth in the words of `storage`.
+pub(super) fn depth(depth: exec::Depth) -> storage::Depth {
+    match depth {
+        exec::Depth::One => storage::Depth::One,
+        exec::Depth::Many => storage::Depth::Many,
+    }
+}

@@ -1,0 +1,76 @@
+//! Bytes of keys: what the values of an access path come to.
+
+use std::ops::Bound;
+
+use arrow_array::ArrayRef;
+use sql::plan::KeyRange;
+use types::SqlResult;
+use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
+
+use crate::visible::{Bounds, Range};
+
+/// The first key of the range of one value.
+pub(super) fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {
+    match low {
+        Bound::Included(key) | Bound::Excluded(key) => key,
+        Bound::Unbounded => &[],
+    }
+}
+
+/// The range as bytes; `None` when it is empty. A bound on one side excludes nulls.
+pub(super) fn bounds(key: &[KeyColumn], range: &KeyRange) -> SqlResult<Option<Bounds>> {
+    let prefix = encode(key, &range.prefix)?;
+    let next = key.get(range.prefix.len());
+    let open = range.lower == Bound::Unbounded && range.upper == Bound::Unbounded;
+    let one = |value| {
+        let mut bytes = prefix.clone();
+        bytes.extend(encode(&key[range.prefix.len()..], std::slice::from_ref(value))?);
+        SqlResult::Ok(bytes)
+    };
+    let low = match &range.lower {
+        Bound::Unbounded => Some(prefix.clone()),
+        Bound::Included(value) => Some(one(value)?),
+        Bound::Excluded(value) => successor(&one(value)?),
+    };
+    let Some(low) = low else { return Ok(None) };
+    let high = match &range.upper {
+        Bound::Unbounded if !open && next.is_some_and(|k| k.nullable) => {
+            let mut bytes = prefix.clone();
+            push_null_bound(&mut bytes);
+            Some(bytes)
+        }
+        Bound::Unbounded => successor(&prefix),
+        Bound::Included(value) => successor(&one(value)?),
+        Bound::Excluded(value) => Some(one(value)?),
+    };
+    if high.as_ref().is_some_and(|high| *high <= low) {
+        return Ok(None);
+    }
+    Ok(Some((Bound::Included(low), high.map_or(Bound::Unbounded, Bound::Excluded))))
+}
+
+/// The bytes of the leading columns of a key.
+pub(crate) fn encode(key: &[KeyColumn], values: &[sql::ScalarValue]) -> SqlResult<Vec<u8>> {
+    let array = |value: &sql::ScalarValue| {
+        value.to_array().map_err(|e| types::SqlError::internal(e.to_string()))
+    };
+    let arrays = values.iter().map(array).collect::<SqlResult<Vec<ArrayRef>>>()?;
+    let mut bytes = vec![];
+    KeyEncoder::new(key, &arrays).encode(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Longer than any key: an entry has at most 8 KiB.
+const LONGER_THAN_KEYS: usize = (8 << 10) + 1;
+
+/// The least bytes above all keys that begin with `prefix`. Behind the greatest values of a type, of which
+/// all bytes are ones, that is nothing shorter than a key can be.
+pub(crate) fn end_of(prefix: &[u8]) -> Vec<u8> {
+    successor(prefix).unwrap_or_else(|| vec![u8::MAX; LONGER_THAN_KEYS])
+}
+
+/// The range of the keys that begin with this one.
+pub(crate) fn beginning_with(key: Vec<u8>) -> Range {
+    let end = end_of(&key);
+    (key, end)
+}
