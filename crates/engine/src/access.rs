@@ -1,28 +1,21 @@
 //! Roles and privileges: who there is, who owns what, who may do what. A part of each version of
 //! the catalog, so a statement sees one state of it, and plans of an older one are not used again.
 
-mod acl;
-mod change;
-mod check;
-mod grant;
-mod logins;
-mod roles;
-mod session_info;
-mod verifier;
+pub(crate) mod acl;
+pub(crate) mod change;
+pub(crate) mod check;
+pub(crate) mod grant;
+pub(crate) mod logins;
+pub(crate) mod roles;
+pub(crate) mod session_info;
+pub(crate) mod verifier;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use types::{SqlError, SqlResult, SqlState};
 
-pub use acl::{Acl, AclItem, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
-pub(crate) use change::change;
-pub use check::{STATEMENT_KINDS, denied, statement_kind};
-pub(crate) use check::{check, examine, privilege_error, read_files, relation, row_locks};
-pub(crate) use roles::PREDEFINED;
-pub use roles::{DATABASE_OWNER, READ_ALL_STATS, SIGNAL_BACKEND};
-pub(crate) use session_info::SessionInfo;
-pub use verifier::{Credentials, Verifier};
+use acl::Acl;
 
 use crate::catalog::Snapshot;
 

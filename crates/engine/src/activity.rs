@@ -3,8 +3,8 @@
 //! Each session owns an [`Activity`], which the database lists as long as the session lives. What
 //! is counted over all sessions is kept in [`Totals`].
 
-mod statistics;
-mod totals;
+pub(crate) mod statistics;
+pub(crate) mod totals;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,17 +19,18 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::RoleId;
 use crate::advisory::AdvisoryLocks;
-use crate::columns::{MergeLog, MergesTold};
-use crate::locks::LockLog;
+use crate::columns::merge::told::{MergeLog, MergesTold};
+use crate::locks::watch::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
-use crate::session::{CancelHandle, TransactionStatus};
+use crate::session::CancelHandle;
+use crate::session::transaction::TransactionStatus;
 use crate::settings::ExecutionMode;
 
 use statistics::RunFigures;
 
-pub use statistics::{StatementStatistics, Statistics, Times};
-pub use totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
+use statistics::Statistics;
+use totals::{Outcome, Totals};
 
 /// The text of a statement as others may see it.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@ use sql::parse::Vacuum;
 use types::SqlResult;
 
 use crate::access::RoleId;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::notice::Notice;
 use crate::relation::whole::sample;
 use crate::waiting::unless_cancelled;

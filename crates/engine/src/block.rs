@@ -17,7 +17,7 @@
 //! A crash leaves the state before the block. A savepoint is the block's catalog as it was, and how much
 //! there was to put back.
 
-mod definitions;
+pub(crate) mod definitions;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,8 @@ use sql::catalog::TableId;
 use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubts};
 use crate::fault;
@@ -37,8 +38,10 @@ use crate::isolation;
 use crate::load::drop_trees;
 use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
-use crate::undo::{ReadView, Stamp};
-use crate::versions::{Committed, Ending, Keeper, Versions};
+use crate::undo::ReadView;
+use crate::undo::stamp::Stamp;
+use crate::versions::keepers::Keeper;
+use crate::versions::{Committed, Ending, Versions};
 
 use definitions::Own;
 

@@ -2,13 +2,13 @@
 //! changes; how many rows and pages there are the trees know, and row ids and sequences are counters that
 //! all versions share. So a statement that changes rows makes a version without touching a table.
 
-mod entry;
-mod legacy;
-mod persist;
-mod records;
-mod row_ids;
-mod tables;
-mod temporary;
+pub(crate) mod entry;
+pub(crate) mod legacy;
+pub(crate) mod persist;
+pub(crate) mod records;
+pub(crate) mod row_ids;
+pub(crate) mod tables;
+pub(crate) mod temporary;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,17 +21,15 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::access::{Access, Relation};
 use crate::comments::Comments;
-use crate::device::Profiles;
-use crate::objects::Stores;
+use crate::device::stored::Profiles;
+use crate::objects::stores::Stores;
 use crate::secrets::Secrets;
 use crate::undo::ReadView;
 use crate::visible::VisibleTree;
 
-pub(crate) use entry::{IndexEntry, TableEntry, index_layout};
-pub(crate) use persist::{Numbers, load, reserve, reserve_for, save, save_profiles};
-pub(crate) use row_ids::{FIRST_ROW_ID, row_ids};
-pub(crate) use tables::Tables;
-pub(crate) use temporary::Temporaries;
+use entry::TableEntry;
+use tables::Tables;
+use temporary::Temporaries;
 
 /// A version of the catalog.
 #[derive(Clone, Default)]

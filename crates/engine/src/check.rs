@@ -13,10 +13,12 @@ use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{IndexEntry, Snapshot, TableEntry, row_ids};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::{IndexEntry, TableEntry};
+use crate::catalog::row_ids::row_ids;
 use crate::columns;
 use crate::database::{Database, Job};
-use crate::dml::{Reference, RepeatedKeys, named_values, without_parent};
+use crate::dml::references::{Reference, RepeatedKeys, named_values, without_parent};
 use crate::load::key_arrays;
 use crate::locks::LockWait;
 use crate::options::Options;
@@ -165,7 +167,7 @@ impl Database {
         let job = self.start_job(&format!("checking {}", def.name), row_count * walks as u64);
         report.index_count += def.indexes.len() as u64;
         if let Some(columns) = &entry.columns {
-            let problem = columns::damage(&newest, columns, def.schema.columns.len());
+            let problem = columns::check::damage(&newest, columns, def.schema.columns.len());
             if let Some(what) = unless_cancelled(cancel, problem).await?? {
                 // Rows of a damaged chunk cannot be compared either.
                 report.problems.push(format!("table \"{}\": {what}", def.name));

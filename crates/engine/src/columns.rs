@@ -12,37 +12,26 @@
 //! A version of the catalog names the parts of its tables, and its read view says what it sees of the
 //! delta and of the deleted rows; so a query sees its snapshot.
 
-mod check;
-mod chunk;
-mod deleted;
-mod fetch;
-mod few;
-mod joined;
-mod load;
-mod merge;
-mod morsel;
-mod part;
-mod refused;
-mod remote;
-mod restricted;
-mod rows;
-mod source;
-mod stored;
+pub(crate) mod check;
+pub(crate) mod chunk;
+pub(crate) mod deleted;
+pub(crate) mod fetch;
+pub(crate) mod few;
+pub(crate) mod joined;
+pub(crate) mod load;
+pub(crate) mod merge;
+pub(crate) mod morsel;
+pub(crate) mod part;
+pub(crate) mod refused;
+pub(crate) mod remote;
+pub(crate) mod restricted;
+pub(crate) mod rows;
+pub(crate) mod source;
+pub(crate) mod stored;
 
-pub(crate) use check::damage;
-pub(crate) use fetch::ChunkFetch;
-pub(crate) use load::{ColumnLoad, Loading};
-pub(crate) use merge::{Bounds, Merges, MergesTold};
-pub use merge::{MergeEnded, MergeLog, MergeStatus};
-pub(crate) use part::Part;
-pub(crate) use refused::check_definition;
-pub(crate) use remote::{
-    Leases, StoredRemote, attach, check_writable, claim, emptied, expire, following, is_old,
-    publish, refresh, refuse_in_block, tables,
-};
-pub(crate) use rows::{ChunkRows, sample};
-pub(crate) use source::ColumnSource;
-pub(crate) use stored::{StoredColumns, StoredPart};
+use part::Part;
+use remote::stored::StoredRemote;
+use stored::StoredColumns;
 
 use std::sync::Arc;
 
@@ -51,7 +40,7 @@ use types::SqlResult;
 
 use crate::catalog::Snapshot;
 use crate::fault;
-use crate::objects::Bucket;
+use crate::objects::stores::Bucket;
 
 /// What a column table has beside its delta.
 #[derive(Clone)]

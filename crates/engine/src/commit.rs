@@ -12,7 +12,9 @@ use storage::{CheckpointTurn, Store, TreeId};
 use types::{SqlError, SqlResult};
 
 use crate::block::Block;
-use crate::catalog::{self, Snapshot, TableEntry};
+use crate::catalog;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::database::Database;
 use crate::fault;
 use crate::load::drop_trees;
@@ -216,7 +218,7 @@ impl Committing {
             snapshot.forget_dropped();
             snapshot.forget_comments();
         }
-        let reserved = catalog::reserve_for(store, &versions.visible(), &snapshot).await;
+        let reserved = catalog::persist::reserve_for(store, &versions.visible(), &snapshot).await;
         let record_bytes = match reserved {
             Ok(bytes) => bytes,
             Err(error) => {

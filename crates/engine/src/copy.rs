@@ -1,24 +1,24 @@
 //! `COPY`: text, CSV and binary as PostgreSQL reads and writes them, and Parquet. A bad row fails the whole
 //! statement and the table stays as it was, unless such rows are to be ignored.
 
-mod binary;
-mod borders;
-mod csv;
-mod cutter;
-mod files;
-mod form;
-mod input;
-mod out;
-mod parquet;
-mod parsing;
-mod portions;
-mod received;
-mod record;
-mod rejected;
-mod rejects;
-mod rows;
-mod tabbed;
-mod to;
+pub(crate) mod binary;
+pub(crate) mod borders;
+pub(crate) mod csv;
+pub(crate) mod cutter;
+pub(crate) mod files;
+pub(crate) mod form;
+pub(crate) mod input;
+pub(crate) mod out;
+pub(crate) mod parquet;
+pub(crate) mod parsing;
+pub(crate) mod portions;
+pub(crate) mod received;
+pub(crate) mod record;
+pub(crate) mod rejected;
+pub(crate) mod rejects;
+pub(crate) mod rows;
+pub(crate) mod tabbed;
+pub(crate) mod to;
 
 use runtime::sync::Cancel;
 use sql::Statement;
@@ -28,9 +28,13 @@ use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access;
-use crate::dml::{Incoming, RowSource, insert_batches, take_all};
+use crate::dml::incoming::{Incoming, RowSource, take_all};
+use crate::dml::insert::insert_batches;
 use crate::door;
-use crate::objects::{ObjectFile, ObjectPath, ObjectStream, Tally, is_object};
+use crate::objects::file::ObjectFile;
+use crate::objects::path::{ObjectPath, is_object};
+use crate::objects::stream::ObjectStream;
+use crate::objects::tally::Tally;
 use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
 use crate::session::Session;
@@ -39,13 +43,9 @@ use crate::writing::Writing;
 
 use rows::Rows;
 
-pub(crate) use cutter::{Cutter, Portion};
-pub(crate) use files::{FileReader, RandomFile, cannot_open};
-pub(crate) use input::Input;
-pub use out::CopyFormatter;
-pub(crate) use record::{Field, RecordFormat, RecordReader};
-pub(crate) use rejects::Rejects;
-pub use to::nothing_returned;
+use files::FileReader;
+use input::Input;
+use rejects::Rejects;
 
 impl Session {
     /// Runs `COPY .. FROM`; `input` is what the client sends. What it ignores is left to be put away.
@@ -161,7 +161,7 @@ impl Session {
             return Err(SqlError::internal("no COPY FROM"));
         };
         let db = self.database();
-        access::check(&db.snapshot(), &**db.system(), self.role(), statement)?;
+        access::check::check(&db.snapshot(), &**db.system(), self.role(), statement)?;
         self.copied(copy).map(|ordinals| ordinals.len())
     }
 }

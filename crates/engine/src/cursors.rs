@@ -9,7 +9,8 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::Announced;
 use crate::result::StatementResult;
-use crate::session::{Session, TransactionStatus};
+use crate::session::Session;
+use crate::session::transaction::TransactionStatus;
 
 /// A cursor.
 #[derive(Clone, Debug)]

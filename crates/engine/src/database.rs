@@ -16,20 +16,23 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot};
-use crate::columns::{Bounds, MergeStatus, Merges};
+use crate::columns::merge::bounds::Bounds;
+use crate::columns::merge::{MergeStatus, Merges};
 use crate::device::Device;
 use crate::load::TableLoader;
 use crate::locks::{LockWait, WriteRight};
 use crate::memory::Shares;
-use crate::objects::Stores;
+use crate::objects::stores::Stores;
 use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::plans::Plans;
 use crate::recovery;
 use crate::session::Session;
-use crate::settings::{self, Configuration};
+use crate::settings;
+use crate::settings::configuration::Configuration;
 use crate::system::SystemSchemas;
-use crate::versions::{Keeper, Versions};
+use crate::versions::Versions;
+use crate::versions::keepers::Keeper;
 use crate::{door, fault};
 
 /// An open database. Cheap to clone; the last clone closes the file. What was committed with
@@ -123,7 +126,7 @@ impl Database {
                     has_pages_of(&store, page_size)?;
                 }
                 remove_leftovers(&file).await;
-                let mut snapshot = catalog::load(&store).await?;
+                let mut snapshot = catalog::persist::load(&store).await?;
                 snapshot.stores = stores;
                 SqlResult::Ok((store, snapshot))
             })
@@ -177,7 +180,7 @@ impl Database {
 
     /// Takes another configuration, except for what only a restart can change; what differs.
     /// Sessions follow it from their next statement on.
-    pub fn reconfigure(&self, new: &Configuration) -> Vec<settings::Change> {
+    pub fn reconfigure(&self, new: &Configuration) -> Vec<settings::configuration::Change> {
         let mut current = self.inner.configuration.write().unwrap_or_else(PoisonError::into_inner);
         let (next, changes) = current.reloaded(new);
         *current = Arc::new(next);

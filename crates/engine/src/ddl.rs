@@ -1,14 +1,9 @@
 //! `CREATE` and `ALTER` of tables and sequences, `CREATE INDEX`, `DROP`.
 
-mod alter;
-mod create;
-mod drop;
-mod sequence;
-
-pub(crate) use alter::alter_table;
-pub(crate) use create::create_table;
-pub(crate) use drop::drop_tables;
-pub(crate) use sequence::{alter_sequence, create_sequence, drop_sequences};
+pub(crate) mod alter;
+pub(crate) mod create;
+pub(crate) mod drop;
+pub(crate) mod sequence;
 
 use std::sync::Arc;
 
@@ -17,8 +12,9 @@ use sql::parse::CreateIndex;
 use storage::Store;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use crate::catalog::{Snapshot, TableEntry};
-use crate::load::build_index;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::load::index::build_index;
 use crate::writing::Writing;
 
 fn exists(name: &str) -> SqlError {

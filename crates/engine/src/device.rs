@@ -6,9 +6,9 @@
 //! [`PROBED_BYTES_MIN`] of data, and plans have the default profile until then. What it finds is stored with
 //! the next checkpoint, for this device and this ring; on another one it is made again.
 
-mod probing;
-mod stored;
-mod text;
+pub(crate) mod probing;
+pub(crate) mod stored;
+pub(crate) mod text;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
@@ -17,9 +17,8 @@ use runtime::sync::Semaphore;
 use sql::DeviceProfile;
 use types::SqlError;
 
-pub(crate) use probing::{DEVICE_PROFILE, NOT_PROBED, Opening, Prober, asks_to_probe};
-pub(crate) use stored::{Profiles, StoredProfile};
-pub(crate) use text::{figures, parse_figures, shown};
+use stored::{Profiles, StoredProfile};
+use text::shown;
 
 use probing::PROBED_BYTES_MIN;
 

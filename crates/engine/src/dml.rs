@@ -4,40 +4,27 @@
 //! constraint against the state that it would leave, and only then touches a tree: what a statement
 //! reads is the state before it, and an error leaves nothing to undo but I/O errors do.
 
-mod change;
-mod compiled;
-mod constraints;
-mod deferred;
-mod delete;
-mod entries;
-mod foreign;
-mod in_parts;
-mod incoming;
-mod insert;
-mod references;
-mod rows;
-mod streamed;
-mod truncate;
-mod update;
+pub(crate) mod change;
+pub(crate) mod compiled;
+pub(crate) mod constraints;
+pub(crate) mod deferred;
+pub(crate) mod delete;
+pub(crate) mod entries;
+pub(crate) mod foreign;
+pub(crate) mod in_parts;
+pub(crate) mod incoming;
+pub(crate) mod insert;
+pub(crate) mod references;
+pub(crate) mod rows;
+pub(crate) mod streamed;
+pub(crate) mod truncate;
+pub(crate) mod update;
 
 use arrow_array::RecordBatch;
 use sql::dml::RowExprs;
 use types::{SqlError, SqlResult};
 
 use crate::result::{ResultSet, StatementResult};
-
-pub(crate) use change::{Change, commit, in_place_bytes_max};
-pub(crate) use constraints::{checked, validate_rows};
-pub(crate) use deferred::check_doubts;
-pub(crate) use delete::delete;
-pub(crate) use incoming::{Incoming, RowSource, take_all};
-pub(crate) use insert::{insert, insert_batches};
-pub(crate) use references::{
-    Reference, RepeatedKeys, check_all, named_values, referring, without_parent,
-};
-pub(crate) use rows::{batch as batch_of, concatenated};
-pub(crate) use truncate::truncate;
-pub(crate) use update::update;
 
 /// The result of a statement that changed `count` rows: its tag, or the rows it returns.
 fn outcome(

@@ -5,18 +5,18 @@
 //! Parquet files what is said at their ends. Rows are read when the plan runs, a few at a time. What is in
 //! a file is never trusted: neither a length nor a count that it claims.
 
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod convert;
-mod csv;
-mod found;
-mod given;
-mod hive;
-mod iceberg;
-mod options;
-mod parquet;
-mod paths;
-mod restrict;
-mod source;
+pub(crate) mod csv;
+pub(crate) mod found;
+pub(crate) mod given;
+pub(crate) mod hive;
+pub(crate) mod iceberg;
+pub(crate) mod options;
+pub(crate) mod parquet;
+pub(crate) mod paths;
+pub(crate) mod restrict;
+pub(crate) mod source;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,11 +26,12 @@ use sql::plan::Scan;
 use sql::{FileCall, FileFormat};
 use types::{Schema, SqlError, SqlResult, SqlState};
 
-use crate::objects::{Room, is_object};
-use crate::system::SessionView;
+use crate::objects::path::is_object;
+use crate::objects::room::Room;
+use crate::system::view::SessionView;
 use columns::FileColumn;
 
-pub(crate) use source::FileSource;
+use source::FileSource;
 
 /// Ids from this one on are those of files: no system relation and no part of a statement has so high
 /// a number.
@@ -59,7 +60,7 @@ struct File {
 /// What is known of a file's content.
 #[derive(Debug)]
 enum Content {
-    Parquet(Arc<parquet::ParquetFile>),
+    Parquet(Arc<parquet::footer::ParquetFile>),
     Csv(Box<csv::CsvFile>),
     Iceberg(Box<iceberg::TableFile>),
 }

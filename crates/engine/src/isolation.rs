@@ -13,7 +13,8 @@
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::undo::ReadView;
 
 /// What a transaction promises about what it reads.

@@ -100,14 +100,27 @@ mod visible;
 mod waiting;
 mod writing;
 
-pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};
-pub use activity::{
-    Activities, Activity, Announced, DURATION_BOUNDS, Histogram, LiveQuery, Outcome,
-    StatementActivity, StatementStatistics, Statistics, Times, Totals,
-};
+pub use crate::access::check::{STATEMENT_KINDS, statement_kind};
+pub use crate::access::verifier::{Credentials, Verifier};
+pub use crate::activity::statistics::{StatementStatistics, Statistics, Times};
+pub use crate::activity::totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
+pub use crate::activity::{LiveQuery, StatementActivity};
+pub use crate::columns::merge::MergeStatus;
+pub use crate::columns::merge::told::{MergeEnded, MergeLog};
+pub use crate::copy::out::CopyFormatter;
+pub use crate::copy::to::nothing_returned;
+pub use crate::locks::watch::{LockLog, LockWaited};
+pub use crate::session::Session;
+pub use crate::session::keyed::KeyRange;
+pub use crate::session::program::TransactionOptions;
+pub use crate::session::transaction::TransactionStatus;
+pub use crate::settings::configuration::{Change, Configuration, Origin};
+pub use crate::settings::document::settings_markdown;
+pub use crate::settings::setting::{Context, Kind, Setting, Unset};
+pub use crate::settings::value::Value;
+pub use crate::settings::{ExecutionMode, Settings};
+pub use activity::{Activities, Activity, Announced};
 pub use check::{CHECK_COLUMN, CheckReport, probe_damage};
-pub use columns::{MergeEnded, MergeLog, MergeStatus};
-pub use copy::{CopyFormatter, nothing_returned};
 pub use cursors::CursorInfo;
 pub use database::Database;
 pub use datum::{Datum, Row};
@@ -117,7 +130,6 @@ pub use figures::{QueryFigures, StaticSpread};
 pub use isolation::Isolation;
 pub use lent::Lent;
 pub use load::{LoadReport, TableLoader};
-pub use locks::{LockLog, LockWaited};
 pub use notice::Notice;
 pub use notifications::Notification;
 pub use options::{Options, RingKind, Simulation};
@@ -128,13 +140,7 @@ pub use relation::seek::FoundRows;
 pub use restore::{moment, restore};
 pub use result::{ResultSet, StatementResult};
 pub use secrecy::without_secrets;
-pub use session::{
-    COPY_CHUNKS, CancelHandle, Client, KeyRange, Session, TransactionOptions, TransactionStatus,
-};
-pub use settings::{
-    Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
-    settings_markdown,
-};
+pub use session::{COPY_CHUNKS, CancelHandle, Client};
 pub use sql::catalog::{IndexDef, TableDef, TableStorage};
 pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,

@@ -1,7 +1,7 @@
 //! Look-ups and changes of single rows that come as text with other values each time: the values are
 //! lifted out of the text, and what is left has been planned or compiled before.
 
-mod write;
+pub(crate) mod write;
 
 use std::collections::HashMap;
 use std::sync::Arc;

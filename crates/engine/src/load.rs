@@ -1,16 +1,14 @@
 //! Bulk load: rows are encoded, sorted per tree, and written bottom-up into new trees, which
 //! replace the old ones in one checkpoint. A crash at any moment leaves the old or the new table.
 
-mod index;
-mod leaving;
-mod loader;
-mod sorting;
-mod tree;
+pub(crate) mod index;
+pub(crate) mod leaving;
+pub(crate) mod loader;
+pub(crate) mod sorting;
+pub(crate) mod tree;
 
-pub(crate) use index::build_index;
-pub(crate) use leaving::{Leaving, Left};
-pub(crate) use loader::{Loader, Rebuilt, Target};
-pub(crate) use tree::same_key;
+use leaving::Left;
+use loader::{Loader, Target};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;

@@ -9,8 +9,8 @@
 //! they end. The modes are those of PostgreSQL's row locks. Whoever would wait in a circle fails with
 //! 40P01 instead.
 
-mod state;
-mod watch;
+pub(crate) mod state;
+pub(crate) mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,8 +24,7 @@ use crate::waiting::{give_way, unless_cancelled};
 
 use state::State;
 
-pub(crate) use watch::LockWatch;
-pub use watch::{LockLog, LockWaited};
+use watch::LockWatch;
 
 /// Several wait for each other in a circle.
 pub(crate) const DEADLOCK: SqlState = SqlState("40P01");

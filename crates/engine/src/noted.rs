@@ -8,7 +8,7 @@ use storage::{Redo, Store, Tree};
 use types::SqlResult;
 
 use crate::fault;
-use crate::undo::RECORD_BYTES_MAX;
+use crate::undo::records::RECORD_BYTES_MAX;
 
 /// Bytes that transactions note to put back, all together; beyond them tables are written anew. They stay
 /// in memory until the transactions end, and a quarter of the undo records leaves room for those that

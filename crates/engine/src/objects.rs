@@ -1,28 +1,16 @@
 //! Object stores as statements name them: locations, who opens them, objects that are read as files, and
 //! what errors of stores become.
 
-mod begun;
-mod fault;
-mod file;
-mod location;
-mod pace;
-mod path;
-mod ranges;
-mod room;
-mod seal;
-mod stores;
-mod stream;
-mod tally;
-mod writer;
-
-pub(crate) use begun::Begun;
-pub(crate) use fault::{of_object, of_store};
-pub(crate) use file::ObjectFile;
-pub(crate) use location::{Location, Scheme, is_within};
-pub(crate) use path::{ObjectPath, is_object};
-pub(crate) use room::{Room, Taken};
-pub(crate) use seal::{BODY, bytes_of_hex, is_sealed, key_of, open_list};
-pub(crate) use stores::{Bucket, Stores, price_of};
-pub(crate) use stream::ObjectStream;
-pub(crate) use tally::Tally;
-pub(crate) use writer::ObjectWriter;
+pub(crate) mod begun;
+pub(crate) mod fault;
+pub(crate) mod file;
+pub(crate) mod location;
+pub(crate) mod pace;
+pub(crate) mod path;
+pub(crate) mod ranges;
+pub(crate) mod room;
+pub(crate) mod seal;
+pub(crate) mod stores;
+pub(crate) mod stream;
+pub(crate) mod tally;
+pub(crate) mod writer;

@@ -9,16 +9,17 @@ use runtime::sim::Disk;
 use storage::{ArchiveOptions, PAGE_SIZE_MAX, PAGE_SIZE_MIN, StoreOptions};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::device::{DEVICE_PROFILE, DeviceChoice, Opening, asks_to_probe};
+use crate::device::DeviceChoice;
+use crate::device::probing::{DEVICE_PROFILE, Opening, asks_to_probe};
 use crate::recovery::RecoveryWatch;
-use crate::settings::Configuration;
+use crate::settings::configuration::Configuration;
 use crate::system::SystemSchemas;
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
 /// (DESIGN, section 4).
 const PAGE_BYTES: u32 = 4096;
 
-/// Options of [`crate::Database::create`] and [`crate::Database::open`].
+/// Options of [`crate::database::Database::create`] and [`crate::database::Database::open`].
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Memory of the database, in bytes: pool, operators, tasks and the program itself.

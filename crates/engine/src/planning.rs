@@ -16,7 +16,8 @@ use sql::{Bound, InterruptCheck, Query, Statement};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::columns;
-use crate::session::{Session, TransactionStatus};
+use crate::session::Session;
+use crate::session::transaction::TransactionStatus;
 use crate::system::SystemCatalog;
 use crate::waiting::unless_cancelled;
 
@@ -168,11 +169,11 @@ impl Session {
             return Ok(false);
         }
         let mut was_old = false;
-        for entry in columns::following(&plan.root, catalog.snapshot()) {
-            let is_old = columns::is_old(catalog.snapshot(), &entry);
+        for entry in columns::remote::refresh::following(&plan.root, catalog.snapshot()) {
+            let is_old = columns::remote::refresh::is_old(catalog.snapshot(), &entry);
             if unless_cancelled(cancel, is_old).await?? {
                 let writing = self.writing_alone().await?;
-                let refreshed = columns::refresh(&writing, &entry.def.name);
+                let refreshed = columns::remote::refresh::refresh(&writing, &entry.def.name);
                 let refreshed = unless_cancelled(cancel, refreshed).await.flatten();
                 writing.settle(refreshed).await?;
                 was_old = true;

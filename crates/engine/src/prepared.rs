@@ -210,7 +210,7 @@ impl Session {
         let Ok(entry) = snapshot.table(&planned.name) else { return false };
         let readable = || {
             let privilege = sql::parse::Privilege::Select;
-            access::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
+            access::check::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
         };
         same_shape(&entry.def, planned)
             && cached.role == self.role()

@@ -3,7 +3,7 @@
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::database::Database;
-use crate::device::{DEVICE_PROFILE, NOT_PROBED, Prober, asks_to_probe};
+use crate::device::probing::{DEVICE_PROFILE, NOT_PROBED, Prober, asks_to_probe};
 use crate::door;
 use crate::result::StatementResult;
 use crate::session::Session;
@@ -47,7 +47,7 @@ impl Session {
     /// of the database then.
     ///
     /// # Errors
-    /// As [`crate::Settings::set`]; as [`Prober::probe`], and 42501 for who is no superuser: others pay for it.
+    /// As [`crate::settings::Settings::set`]; as [`Prober::probe`], and 42501 for who is no superuser: others pay for it.
     pub(crate) async fn set_or_probe(
         &mut self,
         name: String,

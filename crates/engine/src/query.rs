@@ -16,11 +16,12 @@ use sql::plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
-use crate::catalog::TableEntry;
-use crate::columns::{ChunkFetch, ColumnSource};
+use crate::catalog::entry::TableEntry;
+use crate::columns::fetch::ChunkFetch;
+use crate::columns::source::ColumnSource;
 use crate::database::Database;
 use crate::figures::QueryFigures;
-use crate::objects::Room;
+use crate::objects::room::Room;
 use crate::relation::lookup::TableLookup;
 use crate::relation::scan::TableSource;
 use crate::settings::Settings;

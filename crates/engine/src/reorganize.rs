@@ -2,7 +2,8 @@
 
 use types::SqlResult;
 
-use crate::load::{Left, Loader, Target};
+use crate::load::leaving::Left;
+use crate::load::loader::{Loader, Target};
 use crate::writing::Writing;
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old

@@ -1,7 +1,7 @@
 //! Keys of object stores: `CREATE SECRET` and `DROP SECRET`. They are kept in the catalog and shown
 //! nowhere: not by `Debug`, not in errors, not in the text of statements (`secrecy.rs`).
 
-mod options;
+pub(crate) mod options;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,9 @@ use sql::parse::{CreateSecret, SecretStatement};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
-use crate::objects::{Bucket, Location, ObjectPath, is_within};
+use crate::objects::location::{Location, is_within};
+use crate::objects::path::ObjectPath;
+use crate::objects::stores::Bucket;
 use crate::writing::Writing;
 
 /// Secrets of a database, at most: all of them are one record of the catalog.
@@ -89,7 +91,7 @@ impl Snapshot {
     /// A location, opened with its secret.
     ///
     /// # Errors
-    /// As [`crate::objects::Stores::open`], and 22023 for what is no location.
+    /// As [`crate::objects::stores::Stores::open`], and 22023 for what is no location.
     pub(crate) fn bucket(&self, location: &str) -> SqlResult<Bucket> {
         let location = Location::parse(location)?;
         self.stores.open(self.secrets.of_location(&location.to_string()), &location)
@@ -98,7 +100,7 @@ impl Snapshot {
     /// The bucket of an object, opened with the secret for the object.
     ///
     /// # Errors
-    /// As [`crate::objects::Stores::open`].
+    /// As [`crate::objects::stores::Stores::open`].
     pub(crate) fn bucket_of(&self, path: &ObjectPath) -> SqlResult<Bucket> {
         self.stores.open(self.secrets.of_location(&path.text), &path.location)
     }

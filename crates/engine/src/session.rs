@@ -1,28 +1,26 @@
 //! Sessions: statements in, results out.
 
-mod acknowledged;
-mod admit;
-mod before_commit;
-mod chance;
-mod constraints;
-mod definitions;
-mod explained;
-mod keyed;
-mod notifications;
-mod program;
-mod roles;
-mod row_locks;
-mod rows;
-mod run;
-mod shown;
-mod transaction;
-mod with_writes;
-mod write;
+pub(crate) mod acknowledged;
+pub(crate) mod admit;
+pub(crate) mod before_commit;
+pub(crate) mod chance;
+pub(crate) mod constraints;
+pub(crate) mod definitions;
+pub(crate) mod explained;
+pub(crate) mod keyed;
+pub(crate) mod notifications;
+pub(crate) mod program;
+pub(crate) mod roles;
+pub(crate) mod row_locks;
+pub(crate) mod rows;
+pub(crate) mod run;
+pub(crate) mod shown;
+pub(crate) mod transaction;
+pub(crate) mod with_writes;
+pub(crate) mod write;
 
-pub(crate) use chance::Chance;
-pub use keyed::KeyRange;
-pub use program::TransactionOptions;
-pub use transaction::TransactionStatus;
+use chance::Chance;
+use transaction::TransactionStatus;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -35,10 +33,10 @@ use sql::plan::Plan;
 use sql::{InFlight, PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
-use crate::access::SessionInfo;
+use crate::access::session_info::SessionInfo;
 use crate::activity::Activity;
 use crate::catalog::Snapshot;
-use crate::columns::check_writable;
+use crate::columns::remote::writable::check_writable;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::figures::QueryFigures;
@@ -56,7 +54,10 @@ use crate::relation::seek::Seek;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::Settings;
 use crate::statements::{Executed, Statements};
-use crate::system::{Monitor, Results, SessionView, SettingChange, Sleep, SystemCatalog};
+use crate::system::SystemCatalog;
+use crate::system::results::Results;
+use crate::system::sleep::Sleep;
+use crate::system::view::{Monitor, SessionView, SettingChange};
 use crate::traced::Trace;
 use crate::waiting::let_others;
 use crate::writing::Writing;
@@ -242,7 +243,7 @@ impl Session {
         client: Client,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
-        access::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
+        access::check::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
         if admit::looks(&statement) {
             self.look().await;
         }

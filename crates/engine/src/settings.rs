@@ -1,14 +1,14 @@
 //! Settings: each is defined once, in a table, from which `SET`, `SHOW`, `pg_settings`, the flags of
 //! `dovetail serve`, its environment, its configuration file and `docs/settings.md` derive.
 
-mod commit;
-mod configuration;
-mod document;
-mod planner;
-mod server;
-mod session;
-mod setting;
-mod value;
+pub(crate) mod commit;
+pub(crate) mod configuration;
+pub(crate) mod document;
+pub(crate) mod planner;
+pub(crate) mod server;
+pub(crate) mod session;
+pub(crate) mod setting;
+pub(crate) mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -19,10 +19,9 @@ use sql::{DeviceProfile, InFlight};
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
-pub use configuration::{Change, Configuration, Origin};
-pub use document::settings_markdown;
-pub use setting::{Context, Kind, Setting, Unset};
-pub use value::Value;
+use configuration::{Configuration, Origin};
+use setting::{Context, Kind, Setting};
+use value::Value;
 
 use crate::device::{self, Device};
 use commit::SynchronousCommit;
@@ -270,7 +269,7 @@ impl Settings {
     /// As `SHOW` has it.
     pub(crate) fn shown(&self, setting: &'static Setting) -> String {
         match (setting.kind, &self.device, self.known_device()) {
-            (Kind::Device, Some(profile), _) => device::shown(profile, "set"),
+            (Kind::Device, Some(profile), _) => device::text::shown(profile, "set"),
             (Kind::Device, None, Some(known)) => known.shown(),
             _ => self.value(setting).shown(setting.kind),
         }
@@ -297,7 +296,7 @@ impl Settings {
 
     fn accept(&self, name: &str, value: &str) -> SqlResult<(&'static Setting, Value)> {
         let setting = Setting::find(name)?;
-        if device::asks_to_probe(name, value) {
+        if device::probing::asks_to_probe(name, value) {
             return Err(value::invalid(setting.name, value)
                 .with_hint("The statement SET device_profile = 'probe' probes the device."));
         }

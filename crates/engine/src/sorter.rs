@@ -4,15 +4,15 @@
 //! A piece is small enough to be sorted at one go; merging gives way. So a sort of any size keeps no
 //! worker from its other tasks.
 
-mod merge;
-mod run;
+pub(crate) mod merge;
+pub(crate) mod run;
 
 use std::path::PathBuf;
 
 use runtime::sync::Cancel;
 use types::SqlResult;
 
-pub(crate) use merge::Sorted;
+use merge::Sorted;
 use run::write_run;
 
 /// Entries that are sorted at one go: some two milliseconds.

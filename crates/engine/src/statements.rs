@@ -13,7 +13,8 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::activity::Announced;
 use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
-use crate::session::{Session, TransactionStatus};
+use crate::session::Session;
+use crate::session::transaction::TransactionStatus;
 use crate::system::SystemCatalog;
 use crate::timeout::StatementTimeout;
 

@@ -2,7 +2,7 @@
 //! when it is full, the tasks that yield rows wait. So a result of any size takes little memory, and
 //! who takes the rows sets the pace.
 
-mod rows;
+pub(crate) mod rows;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -26,11 +26,12 @@ use crate::query::{Run, Watch};
 use crate::relation::seek::Seek;
 use crate::result::ResultSet;
 use crate::session::Session;
-use crate::system::{SettingChange, SystemCatalog};
+use crate::system::SystemCatalog;
+use crate::system::view::SettingChange;
 use crate::timeout::StatementTimeout;
 use crate::undo::ReadView;
 
-pub(crate) use rows::QueryRows;
+use rows::QueryRows;
 
 /// The rows of a statement, in order of their arrival. It belongs to the worker that made it.
 pub struct RowStream {

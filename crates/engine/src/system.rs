@@ -1,15 +1,15 @@
 //! What a database has beside its users' objects, and who brings it: the system's relations and functions.
 //!
 //! The engine has none of its own. Whoever opens a database hands in [`SystemSchemas`]
-//! ([`crate::Options::new`]); `pg` has those of PostgreSQL. A statement asks them by name, and for rows when
+//! ([`crate::options::Options::new`]); `pg` has those of PostgreSQL. A statement asks them by name, and for rows when
 //! a scan runs, with a [`SessionView`]: what it sees of its session, of the catalog and of what runs.
 
 #[cfg(test)]
 pub(crate) mod few;
-mod results;
-mod sleep;
-mod source;
-mod view;
+pub(crate) mod results;
+pub(crate) mod sleep;
+pub(crate) mod source;
+pub(crate) mod view;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use sql::{Query, SystemFunction, ViewDef};
 use types::SqlResult;
 
 use crate::catalog::{SequenceKey as Key, Snapshot};
-use crate::files::{FileSource, FileTables};
+use crate::files::FileTables;
+use crate::files::source::FileSource;
 use crate::lent::LentSource;
 use crate::numbers::Given;
-use crate::objects::Room;
+use crate::objects::room::Room;
 
-pub use crate::access::{
-    Access, Acl, AclItem, DATABASE_OWNER, Membership, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS,
-    ON_SEQUENCES, PUBLIC, READ_ALL_STATS, Relation as OwnedRelation, Role, RoleId, SIGNAL_BACKEND,
-    denied,
-};
+pub use crate::access::acl::{Acl, AclItem, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
+pub use crate::access::check::denied;
+pub use crate::access::roles::{DATABASE_OWNER, READ_ALL_STATS, SIGNAL_BACKEND};
+pub use crate::access::{Access, Membership, PUBLIC, Relation as OwnedRelation, Role, RoleId};
 pub use crate::activity::Signals;
 pub use crate::advisory::{Key as AdvisoryKey, Shown as AdvisoryShown, Wish as AdvisoryWish};
 pub use crate::catalog::SequenceKey;
@@ -42,9 +42,7 @@ pub use storage::TreeId;
 pub use view::{SessionView, SettingChange};
 
 pub(crate) use results::Results;
-pub(crate) use sleep::Sleep;
 pub(crate) use source::SystemSource;
-pub(crate) use view::Monitor;
 
 use crate::access;
 
@@ -121,7 +119,7 @@ impl SystemCatalog {
     /// 42501 for who may not read files of the server, and those of the files.
     pub(crate) async fn open_files(&self, query: &Query, cancel: &Cancel) -> SqlResult<()> {
         for call in query.files() {
-            access::read_files(self.snapshot(), self.role())?;
+            access::check::read_files(self.snapshot(), self.role())?;
             self.files.open(&self.view, &call, cancel).await?;
         }
         Ok(())
@@ -229,7 +227,7 @@ impl Catalog for SystemCatalog {
         if is_system {
             let is_hidden = self.system.is_for_superusers(name);
             return match is_hidden && !snapshot.access.is_superuser(role) {
-                true => Err(access::denied("table", name)),
+                true => Err(access::check::denied("table", name)),
                 false => Ok(()),
             };
         }
@@ -238,7 +236,7 @@ impl Catalog for SystemCatalog {
             Some(view) => snapshot.acl(view)?.owner,
             None => role,
         };
-        access::relation(snapshot, role, name, Privilege::Select)
+        access::check::relation(snapshot, role, name, Privilege::Select)
     }
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {

@@ -12,10 +12,10 @@
 //! Who writes trees anew records nothing but that: its readers have the old trees. Those of them that are
 //! serializable come before it.
 
-mod reads;
-mod records;
-mod serializable;
-mod stamp;
+pub(crate) mod reads;
+pub(crate) mod records;
+pub(crate) mod serializable;
+pub(crate) mod stamp;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,8 +26,8 @@ use types::{SqlError, SqlResult, SqlState};
 use reads::ReadSet;
 use records::{Record, UndoLog};
 
-pub(crate) use records::RECORD_BYTES_MAX;
-pub(crate) use stamp::Stamp;
+use records::RECORD_BYTES_MAX;
+use stamp::Stamp;
 
 /// The state of the trees that a reader sees: that of a version of the catalog, with what its own
 /// transaction has done.

@@ -30,13 +30,13 @@
 //! meanwhile are trees that no version has. A checkpoint may have them, and half of what is in them; after
 //! a crash nobody knows them, and they go.
 
-mod awaited;
-mod define;
-mod keepers;
-mod lent;
-mod pending;
-mod publish;
-mod turns;
+pub(crate) mod awaited;
+pub(crate) mod define;
+pub(crate) mod keepers;
+pub(crate) mod lent;
+pub(crate) mod pending;
+pub(crate) mod publish;
+pub(crate) mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
@@ -46,18 +46,20 @@ use sql::catalog::TableDef;
 use storage::{Redo, Store, planted};
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{Numbered, Numbers, SequenceKey, Snapshot};
+use crate::catalog::persist::Numbers;
+use crate::catalog::{Numbered, SequenceKey, Snapshot};
 use crate::device::Device;
 use crate::fault;
 use crate::isolation;
 use crate::locks::{LockWait, Locks, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Notes};
 use crate::numbers::Given;
-use crate::undo::{ReadView, Stamp};
+use crate::undo::ReadView;
+use crate::undo::stamp::Stamp;
 use crate::waiting::unless_cancelled;
 
 use awaited::{Committing, IN_DOUBT, in_doubt};
-pub(crate) use keepers::{Keeper, Keepers};
+use keepers::Keepers;
 use lent::Lent;
 use pending::{Catalogs, Pending};
 use turns::Turns;

@@ -17,19 +17,20 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::Activity;
 use crate::block::Block;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::commit::StoreFuture;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubted};
-use crate::dml::Reference;
+use crate::dml::references::Reference;
 use crate::isolation;
-use crate::load::Target;
+use crate::load::loader::Target;
 use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::stream::QueryRows;
+use crate::stream::rows::QueryRows;
 use crate::system::SystemCatalog;
 
 /// A query that finds the rows which a statement changes.
@@ -364,7 +365,7 @@ impl<'a> Writing<'a> {
     /// The same in one batch.
     pub(crate) async fn rows(&self, text: &Query, target: Option<&str>) -> SqlResult<RecordBatch> {
         let (schema, batches) = self.batches(text, target).await?;
-        crate::dml::concatenated(&schema, &batches)
+        crate::dml::rows::concatenated(&schema, &batches)
     }
 
     /// The rows of a query about the state that constraints hold for, in one batch: with all that others
@@ -377,7 +378,7 @@ impl<'a> Writing<'a> {
         let latest = self.db.block().map_or_else(|| self.db.newest(), |block| block.latest());
         let latest = self.session.catalog_over(latest);
         let (schema, batches) = self.batches_of(latest, text, Some(target)).await?;
-        crate::dml::concatenated(&schema, &batches)
+        crate::dml::rows::concatenated(&schema, &batches)
     }
 
     /// Begins a query over the state before the statement, whose rows are taken as they come.

@@ -7,10 +7,10 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::check::privilege_error;
 use super::roles::missing;
-use super::{
-    Access, DATABASE_OWNER, Membership, PREDEFINED, PUBLIC, Relation, Role, RoleId, SessionInfo,
-    Verifier, grant,
-};
+use super::roles::{DATABASE_OWNER, PREDEFINED};
+use super::session_info::SessionInfo;
+use super::verifier::Verifier;
+use super::{Access, Membership, PUBLIC, Relation, Role, RoleId, grant};
 use crate::catalog::Snapshot;
 use crate::notice::Notice;
 use crate::writing::Writing;

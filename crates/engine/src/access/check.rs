@@ -14,8 +14,9 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVER_FILES};
 use super::{Access, RoleId};
-use crate::catalog::{Snapshot, TableEntry};
-use crate::settings::{Kind, Setting};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::settings::setting::{Kind, Setting};
 use crate::system::{SystemSchemas, is_relation_of};
 
 /// The kinds of statements: their names, which the test of the privilege matrix walks, and what

@@ -3,10 +3,11 @@
 use sql::parse::{Grant, GrantTarget, Privilege};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::acl::Acl;
 use super::acl::{ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, bits};
 use super::change::Next;
 use super::check::{denied, privilege_error};
-use super::{Acl, PUBLIC, Relation, RoleId};
+use super::{PUBLIC, Relation, RoleId};
 use crate::notice::Notice;
 
 /// Carries the statement out; its tag.
@@ -206,7 +207,8 @@ pub(super) fn may_administer(next: &Next<'_>, role: RoleId, name: &str) -> SqlRe
     let admin = |m: &super::Membership| m.role == role && m.admin && own.contains(&m.member);
     // PostgreSQL 15 lets CREATEROLE hand out the predefined roles too, some of which are as good as
     // superusers; later releases and this one do not.
-    let creates = next.creates_roles() && !super::PREDEFINED.iter().any(|(id, _)| *id == role);
+    let creates =
+        next.creates_roles() && !super::roles::PREDEFINED.iter().any(|(id, _)| *id == role);
     match creates || next.access.memberships.iter().any(admin) {
         true => Ok(()),
         false => Err(privilege_error(format!("must have admin option on role \"{name}\""))),

@@ -3,8 +3,11 @@
 use sql::parse::{Privilege, RoleName};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::acl::Acl;
 use super::acl::bits;
-use super::{Access, Acl, Credentials, PUBLIC, Role, RoleId, SessionInfo, Verifier};
+use super::session_info::SessionInfo;
+use super::verifier::{Credentials, Verifier};
+use super::{Access, PUBLIC, Role, RoleId};
 
 /// PostgreSQL's predefined roles that mean something here: oid and name. They cannot log in.
 pub(crate) const PREDEFINED: &[(RoleId, &str)] = &[

@@ -12,12 +12,13 @@ use sql::sequence::{Reserved, SequenceDef};
 use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult};
 
+use super::entry::TableEntry;
 use super::legacy;
 use super::records::{Key, Kind, Records, all, damaged, fixed};
-use super::{Numbered, SequenceKey, Snapshot, TableEntry};
-use crate::columns::StoredColumns;
+use super::{Numbered, SequenceKey, Snapshot};
+use crate::columns::stored::StoredColumns;
 use crate::comments::Subject;
-use crate::device::Profiles;
+use crate::device::stored::Profiles;
 use crate::fault;
 use crate::secrets::Secrets;
 

@@ -14,7 +14,7 @@ use storage::{Direction, planted};
 use types::SqlResult;
 use types::row::row_id_of;
 
-use super::TableEntry;
+use super::entry::TableEntry;
 use crate::columns::Columns;
 use crate::fault;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sql::catalog::{TableDef, TableId};
 
-use super::TableEntry;
+use super::entry::TableEntry;
 
 /// Tables by name, and by id.
 #[derive(Clone, Default)]

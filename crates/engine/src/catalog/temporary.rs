@@ -10,7 +10,8 @@ use std::sync::Arc;
 use sql::catalog::TableId;
 use storage::TreeId;
 
-use super::{Snapshot, TableEntry};
+use super::Snapshot;
+use super::entry::TableEntry;
 
 /// The temporary tables of all sessions.
 #[derive(Clone, Default)]

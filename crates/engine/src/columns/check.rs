@@ -7,7 +7,7 @@ use super::Columns;
 use super::chunk::Chunk;
 use super::part::Part;
 use crate::catalog::Snapshot;
-use crate::objects::Bucket;
+use crate::objects::stores::Bucket;
 
 /// What is wrong with the first chunk that is damaged: its header, a checksum of its body, or a vector
 /// that cannot be decoded.

@@ -9,10 +9,12 @@ use runtime::IoCounters;
 use storage::{LongValue, Tree};
 use types::{SqlError, SqlResult};
 
-use super::part::{Kind, block_error, damaged, key};
-use super::remote::{ChunkName, Download, Piece as Downloaded};
+use super::part::{Kind, key};
+use super::remote::fetch::{Download, Piece as Downloaded};
+use super::remote::name::ChunkName;
 use crate::fault;
-use crate::objects::Bucket;
+use crate::fault::{block as block_error, damaged_columns as damaged};
+use crate::objects::stores::Bucket;
 
 /// An open chunk.
 pub(super) struct Chunk {

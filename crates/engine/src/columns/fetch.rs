@@ -19,11 +19,13 @@ use super::Columns;
 use super::chunk::{Bytes, Chunk};
 use super::few::{InVector, Known};
 use super::morsel::Produced;
-use super::part::damaged;
-use super::remote::Download;
-use crate::catalog::{Snapshot, TableEntry};
+use super::remote::fetch::Download;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::dml::internal;
-use crate::objects::{Bucket, Room};
+use crate::fault::damaged_columns as damaged;
+use crate::objects::room::Room;
+use crate::objects::stores::Bucket;
 use crate::waiting::{Beside, all};
 
 /// Vectors whose pages are asked for at once. Their columns are some hundred pages at most.

@@ -8,8 +8,8 @@ use runtime::IoCounters;
 use types::SqlResult;
 
 use super::chunk::{Body, Bytes, Chunk};
-use super::part::block_error;
-use super::remote::Download;
+use super::remote::fetch::Download;
+use crate::fault::block as block_error;
 
 /// Rows of one vector: their places in it, ascending, none twice.
 pub(super) struct InVector {

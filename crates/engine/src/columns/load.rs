@@ -14,14 +14,15 @@ use runtime::sync::Cancel;
 use storage::Store;
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::part::{COUNTS, Kind, block_error, key};
-use super::remote::Uploads;
+use super::part::{COUNTS, Kind, key};
+use super::remote::put::Uploads;
 use super::stored::StoredPart;
 use crate::database::{Database, Job};
 use crate::dml::internal;
 use crate::fault;
+use crate::fault::block as block_error;
 use crate::load::drop_trees;
-use crate::objects::Bucket;
+use crate::objects::stores::Bucket;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::waiting::{give_way, unless_cancelled};
 

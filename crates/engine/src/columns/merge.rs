@@ -10,11 +10,11 @@
 //! The new trees are the table's by the next version of the catalog, as after all loads: a crash leaves the old or the
 //! new ones. The task has no handle of the database, whose last one must not be dropped on a worker.
 
-mod bounds;
-mod delta;
-mod hollow;
-mod replace;
-mod told;
+pub(crate) mod bounds;
+pub(crate) mod delta;
+pub(crate) mod hollow;
+pub(crate) mod replace;
+pub(crate) mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,18 +28,20 @@ use sql::catalog::TableId;
 use storage::{Store, TreeId};
 use types::{LogicalType, SqlError, SqlResult};
 
-pub(crate) use bounds::Bounds;
-pub(crate) use told::MergesTold;
-pub use told::{MergeEnded, MergeLog};
+use bounds::Bounds;
+use told::MergeEnded;
+use told::MergesTold;
 
 use super::load::{ColumnLoad, Loading};
 use super::rows::ChunkRows;
 use super::stored::StoredPart;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::database::Job;
 use crate::load::drop_trees;
 use crate::locks::WriteRight;
-use crate::undo::{RECORD_BYTES_MAX, SNAPSHOT_TOO_OLD};
+use crate::undo::SNAPSHOT_TOO_OLD;
+use crate::undo::records::RECORD_BYTES_MAX;
 use crate::versions::Versions;
 use crate::waiting::{give_way, unless_cancelled};
 

@@ -20,11 +20,12 @@ use types::SqlResult;
 use super::chunk::{Bytes, Chunk};
 use super::deleted::Deleted;
 use super::joined::Joined;
-use super::part::block_error;
-use super::remote::Download;
+use super::remote::fetch::Download;
 use super::restricted::Restricted;
 use crate::dml::internal;
-use crate::objects::{Bucket, Room};
+use crate::fault::block as block_error;
+use crate::objects::room::Room;
+use crate::objects::stores::Bucket;
 
 /// Rows of a batch, about: enough that a batch costs little, few enough that the columns of one stay
 /// in a core's cache.

@@ -9,7 +9,7 @@ use types::SqlResult;
 
 use super::stored::StoredPart;
 use crate::fault;
-pub(super) use crate::fault::{block as block_error, damaged_columns as damaged};
+use crate::fault::damaged_columns as damaged;
 
 /// What an entry of a part's tree holds: the last byte of its key, behind the id of the chunk's first
 /// row.

@@ -16,8 +16,9 @@ use super::chunk::Chunk;
 use super::deleted::Deleted;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::objects::Bucket;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::objects::stores::Bucket;
 use crate::visible::VisibleTree;
 
 /// Vectors that are read at once.

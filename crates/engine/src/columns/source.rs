@@ -19,9 +19,11 @@ use super::joined::Joined;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
 use super::restricted::Restricted;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::dml::internal;
-use crate::objects::{Begun, Room};
+use crate::objects::begun::Begun;
+use crate::objects::room::Room;
 use crate::relation::scan::TableSource;
 
 /// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use storage::TreeId;
 
-use super::remote::StoredRemote;
+use super::remote::stored::StoredRemote;
 
 /// The trees of a column table beside its clustered one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,9 @@ use runtime::IoBuf;
 use runtime::fs::{File, OpenOptions};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::objects::{ObjectFile, ObjectStream, Tally};
+use crate::objects::file::ObjectFile;
+use crate::objects::stream::ObjectStream;
+use crate::objects::tally::Tally;
 
 /// Bytes of one read.
 const BLOCK_BYTES: usize = 1 << 20;

@@ -19,7 +19,7 @@ use super::parsing::{End, Parsed, Parser};
 use super::portions::Portions;
 use super::received::{Received, Stop};
 use super::rejects::{self, Rejects};
-use crate::dml::RowSource;
+use crate::dml::incoming::RowSource;
 use crate::waiting::give_way;
 
 /// Rows of the binary format that are handed on at once.
@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
         let arrays = (0..self.schema.columns.len()).filter_map(&mut array).collect();
         let kept: Vec<bool> = parsed.rows.iter().map(|row| row.is_kept).collect();
         let count = kept.iter().filter(|kept| **kept).count();
-        crate::dml::batch_of(&self.schema.arrow(), rejects::without(arrays, &kept)?, count)
+        crate::dml::rows::batch(&self.schema.arrow(), rejects::without(arrays, &kept)?, count)
     }
 
     /// Adds the line of the row that the error is about, of `count` rows that were read, where rows and

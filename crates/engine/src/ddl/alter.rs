@@ -3,8 +3,8 @@
 //! Where rows are laid out anew (columns come, go or change their type, keys change), the table is
 //! read and written into new trees; all alterations of a statement are made together.
 
-mod draft;
-mod rebuild;
+pub(crate) mod draft;
+pub(crate) mod rebuild;
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use sql::parse::{AlterTable, Alteration};
 use storage::{Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::check_definition;
-use crate::load::Rebuilt;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns::refused::check_definition;
+use crate::load::loader::Rebuilt;
 use crate::writing::Writing;
 
 use draft::Altered;

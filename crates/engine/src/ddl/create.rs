@@ -14,12 +14,17 @@ use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 use super::exists;
 use super::sequence::name_sequences;
 use crate::access::Relation;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::{StoredColumns, attach, check_definition, claim};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns::refused::check_definition;
+use crate::columns::remote::attach::attach;
+use crate::columns::remote::publish::claim;
+use crate::columns::stored::StoredColumns;
 use crate::database::Database;
 use crate::fault;
-use crate::load::{Loader, Target, drop_trees};
-use crate::stream::QueryRows;
+use crate::load::drop_trees;
+use crate::load::loader::{Loader, Target};
+use crate::stream::rows::QueryRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
@@ -239,7 +244,7 @@ async fn filled(
         let typed = batch.columns().iter().zip(&entry.def.schema.columns);
         let typed =
             typed.map(|(a, c)| sql::dml::assign(a, c)).collect::<SqlResult<Vec<ArrayRef>>>()?;
-        let batch = crate::dml::batch_of(&schema, typed, batch.num_rows())?;
+        let batch = crate::dml::rows::batch(&schema, typed, batch.num_rows())?;
         loader.push(&batch).await?;
         count += batch.num_rows() as u64;
     }

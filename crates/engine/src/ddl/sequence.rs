@@ -10,7 +10,8 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::exists;
 use crate::access::Relation;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::writing::Writing;
 
 /// Creates a sequence.

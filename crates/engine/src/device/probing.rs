@@ -8,7 +8,8 @@ use runtime::probe::{self, ProfileReport};
 use storage::Store;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Device, DeviceChoice, Known, Place, Profiles, StoredProfile};
+use super::stored::{Profiles, StoredProfile};
+use super::{Device, DeviceChoice, Known, Place};
 
 /// Bytes of data that a file has before its device is probed: more than a disk remembers of what was written
 /// a moment ago. What is smaller is soon in memory whatever its reads cost.

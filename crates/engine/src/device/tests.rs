@@ -1,6 +1,7 @@
 //! Texts of profiles, and which of those that a file has is good for a device.
 
 use super::*;
+use crate::device::text::{figures, parse_figures};
 
 fn parsed(text: &str) -> String {
     parse_figures(text).map_or_else(|hint| hint, |profile| figures(&profile))

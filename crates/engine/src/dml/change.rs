@@ -15,10 +15,14 @@ use super::entries::Entries;
 use super::internal;
 use super::rows::Rows;
 use crate::block::Block;
-use crate::catalog::{self, Snapshot, TableEntry};
+use crate::catalog;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::database::Database;
 use crate::isolation;
-use crate::load::{Leaving, Left, Loader, Rebuilt, drop_trees};
+use crate::load::drop_trees;
+use crate::load::leaving::{Leaving, Left};
+use crate::load::loader::{Loader, Rebuilt};
 use crate::undo::ReadView;
 use crate::writing::Writing;
 
@@ -298,7 +302,7 @@ async fn apply_all(
             return Err(error);
         }
     }
-    let reserved = catalog::reserve(store).await;
+    let reserved = catalog::persist::reserve(store).await;
     if reserved.is_err() {
         undo(&trees, store).await;
         return reserved;

@@ -4,7 +4,7 @@
 //! error: both see the same state, and the planned road says what is wrong. Only where an `INSERT` has
 //! taken numbers of a sequence, its errors are told as they are.
 
-mod find;
+pub(crate) mod find;
 
 use std::sync::Arc;
 
@@ -12,11 +12,12 @@ use arrow_array::RecordBatch;
 use sql::dml::Execution;
 use types::SqlResult;
 
+use super::change::{Change, commit};
 use super::constraints::checked_by;
 use super::insert::write;
 use super::rows::Rows;
-use super::{Change, commit, foreign, outcome};
-use crate::catalog::TableEntry;
+use super::{foreign, outcome};
+use crate::catalog::entry::TableEntry;
 use crate::result::StatementResult;
 use crate::writing::Writing;
 

@@ -18,12 +18,13 @@ use sql::dml::{TargetCatalog, rows_with_keys};
 use types::{SqlError, SqlResult};
 
 use super::change::Change;
-use super::foreign::{KEYS_PER_QUERY, Key, Link, missing_in_doubt, still_referenced};
+use super::foreign::link::{Key, Link};
+use super::foreign::{KEYS_PER_QUERY, missing_in_doubt, still_referenced};
 use super::references::{
     Reference, RepeatedKeys, missing_parent, named_values, types_of, without_parent,
 };
 use super::rows::Rows;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
 use crate::load::duplicate_key;
 use crate::locks::LockMode;

@@ -8,9 +8,10 @@ use sql::dml::{RowExprs, TargetCatalog, delete_query, returning};
 use sql::parse::{Delete, Statement};
 use types::{SqlError, SqlResult};
 
+use super::change::{Change, commit};
 use super::rows::Rows;
 use super::streamed::{self, Found};
-use super::{Change, commit, compiled, foreign, outcome};
+use super::{compiled, foreign, outcome};
 use crate::result::StatementResult;
 use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};

@@ -14,7 +14,7 @@ use types::{SqlError, SqlResult};
 use super::foreign::row_texts;
 use super::in_parts::InParts;
 use super::rows::Rows;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted};
 use crate::fault;
 use crate::load::{duplicate_key, key_arrays};

@@ -1,8 +1,8 @@
 //! Foreign keys: rows that refer must find their row, rows referred to must stay or take the others
 //! along. Checked on the state that the whole statement would leave.
 
-mod acting;
-mod link;
+pub(crate) mod acting;
+pub(crate) mod link;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use sql::dml::{TargetCatalog, rows_with_keys};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
-pub(super) use self::link::{Key, Link};
-use super::Change;
+use super::change::Change;
 use super::references::{Reference, missing_parent, referring};
 use super::rows::Rows;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted};
 use crate::locks::LockMode;
 use crate::writing::Writing;
+use link::{Key, Link};
 
 /// Rows that one query looks for.
 pub(super) const KEYS_PER_QUERY: usize = 200;

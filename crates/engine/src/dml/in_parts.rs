@@ -6,7 +6,7 @@ use storage::Tree;
 use types::SqlResult;
 
 use super::rows::Rows;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 
 /// Which of the rows that go are in parts, if any is.
 pub(super) struct InParts(Option<Split>);

@@ -11,12 +11,16 @@ use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::SqlResult;
 
+use super::change::in_place_bytes_max;
 use super::change::{bytes_of, check_writes_anew};
+use super::constraints::checked;
 use super::deferred::note_missing;
-use super::{check_all, checked, in_place_bytes_max, insert_batches};
-use crate::catalog::TableEntry;
-use crate::load::{Left, Loader};
-use crate::stream::QueryRows;
+use super::insert::insert_batches;
+use super::references::check_all;
+use crate::catalog::entry::TableEntry;
+use crate::load::leaving::Left;
+use crate::load::loader::Loader;
+use crate::stream::rows::QueryRows;
 use crate::writing::Writing;
 
 /// All rows that came.

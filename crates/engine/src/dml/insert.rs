@@ -10,11 +10,13 @@ use sql::parse::{Insert, Statement};
 use sql::{InsertRows, insert_rows, rows_of_query};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::change::{Change, commit};
+use super::constraints::checked;
 use super::incoming::{Source, insert_query, may_stream};
 use super::references::{Reference, stored_rows};
 use super::rows::{Rows, concatenated, taken};
-use super::{Change, checked, commit, compiled, foreign, internal, outcome};
-use crate::catalog::TableEntry;
+use super::{compiled, foreign, internal, outcome};
+use crate::catalog::entry::TableEntry;
 use crate::locks::{LockKey, LockMode};
 use crate::result::StatementResult;
 use crate::waiting::unless_cancelled;

@@ -17,10 +17,11 @@ use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::rows::Rows;
-use crate::catalog::{IndexEntry, Snapshot, TableEntry};
-use crate::columns::ChunkFetch;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::{IndexEntry, TableEntry};
+use crate::columns::fetch::ChunkFetch;
 use crate::fault;
-use crate::load::same_key;
+use crate::load::tree::same_key;
 use crate::locks::{LockKey, LockMode};
 use crate::relation::fetch::Fetch;
 use crate::relation::keys::end_of;

@@ -9,7 +9,7 @@ use types::SqlResult;
 use types::key::KeyEncoder;
 
 use super::internal;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::load::key_arrays;
 
 /// Rows of a table: all its columns in order, and a row id for each.

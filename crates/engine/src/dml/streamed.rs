@@ -12,13 +12,14 @@ use arrow_array::RecordBatch;
 use sql::constraints::{ColumnDefault, ForeignKey};
 use types::SqlResult;
 
+use super::change::in_place_bytes_max;
 use super::change::{alone, bytes_of, replace};
-use super::in_place_bytes_max;
 use super::incoming::{check_referring, refers_to_itself};
 use super::references::referring;
 use super::rows::Rows;
-use crate::catalog::TableEntry;
-use crate::load::{Leaving, Loader};
+use crate::catalog::entry::TableEntry;
+use crate::load::leaving::Leaving;
+use crate::load::loader::Loader;
 use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};
 

@@ -7,9 +7,10 @@ use sql::constraints::ColumnDefault;
 use sql::parse::Truncate;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::referring;
-use crate::catalog::TableEntry;
-use crate::columns::{StoredColumns, emptied};
+use super::references::referring;
+use crate::catalog::entry::TableEntry;
+use crate::columns::remote::publish::emptied;
+use crate::columns::stored::StoredColumns;
 use crate::fault;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;

@@ -10,11 +10,13 @@ use sql::parse::{Statement, Update};
 use sql::{Bound, RowChange};
 use types::{SqlError, SqlResult};
 
+use super::change::{Change, commit};
+use super::constraints::checked;
 use super::delete::firsts;
 use super::rows::{Rows, batch};
 use super::streamed::{self, Found};
-use super::{Change, checked, commit, compiled, foreign, outcome};
-use crate::catalog::TableEntry;
+use super::{compiled, foreign, outcome};
+use crate::catalog::entry::TableEntry;
 use crate::result::StatementResult;
 use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};

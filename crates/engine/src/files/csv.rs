@@ -1,7 +1,7 @@
 //! CSV files, read as `COPY` reads them; the types of their columns are guessed from their first records.
 
-mod guess;
-mod reading;
+pub(crate) mod guess;
+pub(crate) mod reading;
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::found::Found;
 use super::hive::Partitions;
 use super::options::{self, byte, count, flag};
 use super::{Content, Described, File};
-use crate::objects::Room;
+use crate::objects::room::Room;
 use crate::waiting::unless_cancelled;
 
-pub(super) use reading::{CsvRows, Reading};
+use reading::Reading;
 
 /// Records that types are guessed from, unless the call says how many.
 const SAMPLE_RECORDS: usize = 20_480;

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use types::SqlResult;
 
-use crate::copy::{FileReader, RandomFile};
-use crate::objects::{ObjectFile, ObjectStream, Room, Tally};
+use crate::copy::files::{FileReader, RandomFile};
+use crate::objects::file::ObjectFile;
+use crate::objects::room::Room;
+use crate::objects::stream::ObjectStream;
+use crate::objects::tally::Tally;
 
 /// A file that was found.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use types::parse::ColumnParser;
 use types::{LogicalType, SqlError, SqlResult};
 
 use super::columns::{FileColumn, Origin};
-use super::iceberg::Deleted;
-use super::parquet::ParquetFile;
+use super::iceberg::deletions::Deleted;
+use super::parquet::footer::ParquetFile;
 
 /// Where the values of a column come from, in the rows of one file.
 #[derive(Clone, Debug)]

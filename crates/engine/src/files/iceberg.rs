@@ -4,16 +4,16 @@
 //! Data files are opened when the scan comes to them, if neither their partition nor their bounds exclude what is
 //! wanted. What is deleted in them is left out, or the query is refused.
 
-mod counted;
-mod deletions;
-mod lake;
-mod layout;
-mod planning;
-mod prune;
-mod rest;
-mod values;
-mod vended;
-mod versions;
+pub(crate) mod counted;
+pub(crate) mod deletions;
+pub(crate) mod lake;
+pub(crate) mod layout;
+pub(crate) mod planning;
+pub(crate) mod prune;
+pub(crate) mod rest;
+pub(crate) mod values;
+pub(crate) mod vended;
+pub(crate) mod versions;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,10 +30,10 @@ use super::given::Opened;
 use super::options;
 use super::source::Test;
 use super::{Content, Described, File};
-use crate::objects::Room;
-use crate::system::SessionView;
+use crate::objects::room::Room;
+use crate::system::view::SessionView;
 
-pub(super) use deletions::{Deleted, Deletions};
+use deletions::{Deleted, Deletions};
 
 use lake::{Lake, Reader};
 

@@ -1,9 +1,9 @@
 //! Parquet files: what their ends say, and their row groups decoded batch by batch.
 
-mod decode;
-mod footer;
-mod groups;
-mod pages;
+pub(crate) mod decode;
+pub(crate) mod footer;
+pub(crate) mod groups;
+pub(crate) mod pages;
 
 use std::sync::Arc;
 
@@ -19,12 +19,10 @@ use super::columns::{ColumnType, FileColumn, Origin};
 use super::found::Found;
 use super::hive::Partitions;
 use super::{Content, Described, File, convert, options};
-use crate::objects::Tally;
+use crate::objects::tally::Tally;
 use crate::waiting::{Beside, all, give_way};
 
-pub(super) use decode::{Decoded, Decoding, Next};
-pub(super) use footer::{ParquetFile, open};
-pub(super) use groups::is_skipped;
+use footer::ParquetFile;
 
 /// Files that are opened at once: enough to hide the round trips to a store behind each other.
 const OPENED_AT_ONCE: usize = 32;

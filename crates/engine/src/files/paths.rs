@@ -1,6 +1,6 @@
 //! The files that paths with wildcards stand for: `*` and `?` within a name, `**` for any directories.
 
-mod objects;
+pub(crate) mod objects;
 
 use std::io::ErrorKind;
 
@@ -9,7 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::found::Found;
 use crate::catalog::Snapshot;
-use crate::objects::is_object;
+use crate::objects::path::is_object;
 use crate::waiting::give_way;
 
 /// Files of one call, and names looked at for them: a statement keeps what it knows of each in memory.

@@ -15,13 +15,16 @@ use sql::plan::{Restriction, Scan};
 use types::{SqlError, SqlResult};
 
 use super::columns::FileColumn;
-use super::csv::{CsvRows, Reading};
+use super::csv::reading::{CsvRows, Reading};
 use super::given::{Given, Opened};
-use super::iceberg::Deletions;
-use super::parquet::{Decoded, Decoding, Next, is_skipped};
+use super::iceberg::deletions::Deletions;
+use super::parquet::decode::{Decoded, Decoding, Next};
+use super::parquet::groups::is_skipped;
 use super::{Content, File, FileTable};
 use crate::dml::internal;
-use crate::objects::{Begun, ObjectFile, Room, Taken};
+use crate::objects::begun::Begun;
+use crate::objects::file::ObjectFile;
+use crate::objects::room::{Room, Taken};
 
 /// The source of a scan.
 pub(crate) struct FileSource {

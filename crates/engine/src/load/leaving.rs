@@ -13,9 +13,10 @@ use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder};
 
 use super::key_arrays;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::database::Database;
-use crate::sorter::{Sorted, Sorter};
+use crate::sorter::Sorter;
+use crate::sorter::merge::Sorted;
 use crate::waiting::give_way;
 
 /// Memory of the keys that are sorted, a part of what the load sorts in.

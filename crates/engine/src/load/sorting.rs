@@ -17,7 +17,8 @@ use super::{drop_trees, key_arrays};
 use crate::database::Database;
 use crate::fault;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
-use crate::sorter::{Runs, Sorted, Sorter};
+use crate::sorter::merge::Sorted;
+use crate::sorter::{Runs, Sorter};
 use crate::waiting::give_way;
 
 /// Rows that wait for each worker: some, so that none idles.

@@ -10,7 +10,7 @@ use types::key::KeyColumn;
 use super::{drop_trees, duplicate_key};
 use crate::database::Job;
 use crate::fault;
-use crate::sorter::Sorted;
+use crate::sorter::merge::Sorted;
 use crate::waiting::give_way;
 
 /// What a tree that is written has to be, who watches, and who ends it.

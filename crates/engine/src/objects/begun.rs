@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::Room;
+use super::room::Room;
 
 /// What was begun, the latest first.
 pub(crate) struct Begun<T>(Mutex<Vec<T>>);

@@ -4,7 +4,7 @@
 use objectstore::{Error, ErrorKind};
 use types::{SqlError, SqlState};
 
-use super::Location;
+use super::location::Location;
 
 const EXPIRED: &str = "If the time of the keys is over: run the statement again where a catalog hands them out, or \
                        give others with CREATE OR REPLACE SECRET.";

@@ -9,8 +9,11 @@ use objectstore::{ObjectInfo, Usage};
 use runtime::IoBuf;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::fault::of_object;
+use super::path::ObjectPath;
 use super::ranges::{joined, requests};
-use super::{Bucket, ObjectPath, Tally, of_object};
+use super::stores::Bucket;
+use super::tally::Tally;
 use crate::catalog::Snapshot;
 use crate::waiting::{Beside, all};
 

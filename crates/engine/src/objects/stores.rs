@@ -12,9 +12,10 @@ use objectstore::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
+use super::fault::of_store;
+use super::location::{Location, Scheme};
 use super::seal::{Seal, key_of};
-use super::{Location, Scheme, of_store};
-use crate::columns::Leases;
+use crate::columns::remote::stored::Leases;
 use crate::secrets::StoredSecret;
 
 /// A request with all its repetitions: whoever runs a statement waits no longer for a store that is not

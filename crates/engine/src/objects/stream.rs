@@ -7,7 +7,9 @@ use bytes::Bytes;
 use runtime::RemoteHandle;
 use types::{SqlError, SqlResult};
 
-use super::{ObjectFile, Room, Taken, Tally};
+use super::file::ObjectFile;
+use super::room::{Room, Taken};
+use super::tally::Tally;
 
 /// Bytes of a request: what one is worth (AnyBlob paper, section 2.4), and few enough that the first ones
 /// are soon there.

@@ -8,7 +8,7 @@ use exec::Skips;
 use objectstore::Usage;
 use runtime::time::{Instant, now};
 
-use super::Bucket;
+use super::stores::Bucket;
 
 /// Counts until they are told; clones are one.
 #[derive(Clone, Default)]

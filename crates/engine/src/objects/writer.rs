@@ -4,7 +4,9 @@
 use objectstore::{Condition, Upload};
 use types::{SqlError, SqlResult};
 
-use super::{Bucket, ObjectPath, of_object};
+use super::fault::of_object;
+use super::path::ObjectPath;
+use super::stores::Bucket;
 use crate::catalog::Snapshot;
 
 /// Bytes of a part: what a request is worth (AnyBlob paper, section 2.4).

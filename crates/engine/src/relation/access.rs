@@ -7,8 +7,9 @@ use types::row::RowLayout;
 
 use super::fetch::Fetch;
 use super::rows::{RowKeys, Rows};
-use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::ChunkFetch;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns::fetch::ChunkFetch;
 use crate::visible::VisibleTree;
 
 /// A tree of a table as of a read view, with the columns that are wanted of it.

@@ -9,8 +9,8 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::access::depth;
 use super::rows::Rows;
-use crate::catalog::TableEntry;
-use crate::columns::ChunkFetch;
+use crate::catalog::entry::TableEntry;
+use crate::columns::fetch::ChunkFetch;
 use crate::dml::internal;
 use crate::visible::VisibleTree;
 

@@ -10,8 +10,9 @@ use types::{SqlError, SqlResult};
 use super::access::{Relation, depth};
 use super::keys::beginning_with;
 use super::rows::Rows;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::ChunkFetch;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns::fetch::ChunkFetch;
 
 pub(crate) struct TableLookup {
     relation: Relation,

@@ -7,7 +7,7 @@ use storage::LeafEntries;
 use types::key::{KeyColumn, split_columns};
 use types::row::{BatchBuilder, RowLayout, primary_key_columns};
 
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::visible::Entries;
 
 /// Where the primary key lies in the keys of an index.

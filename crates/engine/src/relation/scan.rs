@@ -12,8 +12,9 @@ use types::SqlResult;
 use super::access::{Relation, depth};
 use super::keys::{bounds, low_key};
 use super::rows::Rows;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::ChunkFetch;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns::fetch::ChunkFetch;
 use crate::visible::{Bounds, FirstEntries};
 
 /// Rows that one task fetches by key: amortises a task's set-up (Umbra, section 5).

@@ -8,8 +8,10 @@ use storage::{Depth, RangePart};
 use types::SqlResult;
 
 use super::rows::Rows;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::{self, ChunkRows};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns;
+use crate::columns::rows::ChunkRows;
 use crate::visible::VisibleTree;
 
 /// The columns at `ordinals` (the hidden row id is one past the table's) of all rows, in the order of
@@ -74,7 +76,7 @@ pub(crate) async fn sample(
     let tree = VisibleTree::now(entry.tree.clone());
     let mut parts = vec![tree.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
     // An extent has 64 pages of some dozens of rows, two or three vectors.
-    let mut batches = columns::sample(snapshot, entry, ordinals, 2 * extent_count).await?;
+    let mut batches = columns::rows::sample(snapshot, entry, ordinals, 2 * extent_count).await?;
     while !parts.is_empty() && parts.len() < extent_count {
         let mut children = vec![];
         for part in std::mem::take(&mut parts) {

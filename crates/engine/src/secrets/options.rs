@@ -4,7 +4,9 @@ use sql::parse::{CreateSecret, Secret};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::StoredSecret;
-use crate::objects::{Location, Scheme, key_of, price_of};
+use crate::objects::location::{Location, Scheme};
+use crate::objects::seal::key_of;
+use crate::objects::stores::price_of;
 
 /// Bytes of a value, at most: tokens of sessions have one or two thousand.
 const VALUE_BYTES_MAX: usize = 16 << 10;

@@ -1,7 +1,7 @@
 //! Which secret a location gets, and that none shows its keys.
 
 use super::{Secrets, StoredSecret};
-use crate::objects::Location;
+use crate::objects::location::Location;
 
 fn secret(name: &str, scope: &str) -> StoredSecret {
     let (name, scope) = (name.to_owned(), scope.to_owned());

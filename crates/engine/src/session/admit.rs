@@ -4,7 +4,8 @@ use sql::Statement;
 use sql::parse::{Copied, Discard, RoleStatement, TableLock};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Session, TransactionStatus};
+use super::Session;
+use super::transaction::TransactionStatus;
 use crate::block;
 use crate::statements::Executed;
 

@@ -47,7 +47,7 @@ impl Session {
             return Err(SqlError::internal("a DELETE was read as something else"));
         };
         let writing = self.writing_rows().await?;
-        Box::pin(dml::delete(&writing, &delete)).await.map(drop)
+        Box::pin(dml::delete::delete(&writing, &delete)).await.map(drop)
     }
 
     async fn drop_passing(&mut self, names: Vec<String>) -> SqlResult<()> {
@@ -64,7 +64,7 @@ impl Session {
     pub(crate) async fn drop_temporary(&self, names: Vec<String>) -> SqlResult<()> {
         let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
         let writing = self.writing_definitions(&Statement::Drop(drop.clone())).await?;
-        let dropped = ddl::drop_tables(&writing, &drop).await;
+        let dropped = ddl::drop::drop_tables(&writing, &drop).await;
         writing.settle(dropped).await
     }
 

@@ -5,7 +5,8 @@ use sql::constraints::Deferral;
 use sql::parse::SetConstraints;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Session, TransactionStatus};
+use super::Session;
+use super::transaction::TransactionStatus;
 use crate::deferred::{Deferrals, Doubt};
 use crate::dml;
 
@@ -62,7 +63,7 @@ impl Session {
             return Ok(());
         }
         let writing = self.writing_rows().await?;
-        dml::check_doubts(&writing, doubts).await
+        dml::deferred::check_doubts(&writing, doubts).await
     }
 }
 

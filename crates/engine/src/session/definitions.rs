@@ -11,7 +11,8 @@ use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::Session;
-use crate::catalog::{Numbered, Snapshot, TableEntry};
+use crate::catalog::entry::TableEntry;
+use crate::catalog::{Numbered, Snapshot};
 use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
 use crate::waiting::let_others;
 use crate::writing::Writing;

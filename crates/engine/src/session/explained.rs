@@ -9,7 +9,7 @@ use types::{SqlError, SqlResult};
 
 use super::Session;
 use super::rows::RowStatement;
-use crate::columns::check_writable;
+use crate::columns::remote::writable::check_writable;
 use crate::explain::{self, Changed};
 use crate::result::{ResultSet, StatementResult};
 use crate::traced::{Trace, Traced};

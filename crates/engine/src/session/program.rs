@@ -3,7 +3,8 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Session, TransactionStatus};
+use super::Session;
+use super::transaction::TransactionStatus;
 use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use sql::parse::RoleStatement;
 use types::SqlResult;
 
-use super::{Session, TransactionStatus, tag};
+use super::transaction::TransactionStatus;
+use super::{Session, tag};
 use crate::access;
 use crate::activity::Signals;
 use crate::result::StatementResult;
@@ -88,7 +89,7 @@ impl Session {
             }
             other => {
                 let writing = self.writing_access().await?;
-                let changed = access::change(&writing, &self.info, other).await;
+                let changed = access::change::change(&writing, &self.info, other).await;
                 let (done, notices) = writing.settle(changed).await?;
                 self.notices.extend(notices);
                 Ok(tag(done))

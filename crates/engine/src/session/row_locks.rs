@@ -19,8 +19,10 @@ use types::{SqlError, SqlResult, SqlState};
 use super::Session;
 use crate::access;
 use crate::block::Block;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::dml::{concatenated, internal};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::dml::internal;
+use crate::dml::rows::concatenated;
 use crate::isolation;
 use crate::locks::{LockKey, LockMode, LockWait};
 use crate::query::{self, Watch};
@@ -58,7 +60,7 @@ impl Session {
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
         query.check_locked_names()?;
-        access::row_locks(&self.db.snapshot(), &**self.db.system(), self.info.role, query)?;
+        access::check::row_locks(&self.db.snapshot(), &**self.db.system(), self.info.role, query)?;
         self.look().await;
         self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };

@@ -33,9 +33,9 @@ impl RowStatement {
 
     async fn run(&self, writing: &Writing<'_>) -> SqlResult<StatementResult> {
         match self {
-            RowStatement::Insert(insert) => Box::pin(dml::insert(writing, insert)).await,
-            RowStatement::Update(update) => Box::pin(dml::update(writing, update)).await,
-            RowStatement::Delete(delete) => Box::pin(dml::delete(writing, delete)).await,
+            RowStatement::Insert(insert) => Box::pin(dml::insert::insert(writing, insert)).await,
+            RowStatement::Update(update) => Box::pin(dml::update::update(writing, update)).await,
+            RowStatement::Delete(delete) => Box::pin(dml::delete::delete(writing, delete)).await,
         }
     }
 }

@@ -79,8 +79,9 @@ impl Session {
     /// 58P01 where there is none, 42P07 for a name that is taken, and those of the store.
     pub fn attach_all(&mut self, location: &str) -> SqlResult<Vec<String>> {
         let (handle, snapshot) = (self.db.handle(), self.db.snapshot());
-        let names =
-            door::wait(&handle, || Box::pin(async { columns::tables(&snapshot, location).await }))?;
+        let names = door::wait(&handle, || {
+            Box::pin(async { columns::remote::tables::tables(&snapshot, location).await })
+        })?;
         if names.is_empty() {
             let message = format!("there are no tables at \"{location}\"");
             return Err(SqlError::new(SqlState::UNDEFINED_FILE, message)

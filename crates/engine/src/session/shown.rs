@@ -7,7 +7,7 @@ use types::SqlResult;
 use super::Session;
 use crate::query::Watch;
 use crate::result::{ResultSet, StatementResult};
-use crate::settings::Setting;
+use crate::settings::setting::Setting;
 use crate::{access, explain, query};
 
 impl Session {
@@ -42,7 +42,8 @@ impl Session {
 
     pub(super) fn show(&self, name: &str) -> SqlResult<StatementResult> {
         let snapshot = self.db.snapshot();
-        let may_examine = |setting: &Setting| access::examine(&snapshot, self.info.role, setting);
+        let may_examine =
+            |setting: &Setting| access::check::examine(&snapshot, self.info.role, setting);
         if !name.eq_ignore_ascii_case("all") {
             may_examine(Setting::find(name)?)?;
             let (value, name) = (self.settings.show(name)?, Setting::find(name)?.name);

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use runtime::sim::Disk;
 
-use super::TransactionStatus;
+use super::transaction::TransactionStatus;
 use crate::database::Database;
 use crate::door;
 use crate::options::{Options, Simulation};

@@ -15,7 +15,7 @@ use crate::isolation::{self, Isolation};
 use crate::locks::{LockKey, LockMode, LockWait};
 use crate::notice::Notice;
 use crate::result::StatementResult;
-use crate::settings::Setting;
+use crate::settings::setting::Setting;
 use crate::undo::ReadView;
 
 /// Where a session stands between its statements.

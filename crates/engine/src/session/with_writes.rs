@@ -12,9 +12,10 @@ use types::SqlResult;
 
 use super::Session;
 use super::rows::RowStatement;
-use crate::columns::check_writable;
+use crate::columns::remote::writable::check_writable;
 use crate::result::StatementResult;
-use crate::system::{Results, SystemCatalog};
+use crate::system::SystemCatalog;
+use crate::system::results::Results;
 use crate::timeout::StatementTimeout;
 
 impl Session {

@@ -5,7 +5,7 @@ use types::{SqlError, SqlResult};
 
 use super::tag;
 use crate::check::CHECK_COLUMN;
-use crate::columns::expire;
+use crate::columns::remote::expire::expire;
 use crate::notice::Notice;
 use crate::result::{ResultSet, StatementResult};
 use crate::waiting::unless_cancelled;
@@ -25,7 +25,7 @@ pub(super) async fn write(
         Statement::Vacuum(of) => return Ok((tag("VACUUM"), vacuum(writing, &of).await?)),
         Statement::CheckDatabase => return check_database(writing).await,
         Statement::CreateTable(table) => {
-            let count = Box::pin(ddl::create_table(writing, &table)).await?;
+            let count = Box::pin(ddl::create::create_table(writing, &table)).await?;
             match table.query {
                 Some(_) => tag(&format!("SELECT {count}")),
                 None => tag("CREATE TABLE"),
@@ -40,13 +40,13 @@ pub(super) async fn write(
 async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'static str> {
     match statement {
         Statement::AlterTable(alter) => {
-            Box::pin(ddl::alter_table(writing, &alter)).await.map(|()| "ALTER TABLE")
+            Box::pin(ddl::alter::alter_table(writing, &alter)).await.map(|()| "ALTER TABLE")
         }
         Statement::CreateSequence(create) => {
-            ddl::create_sequence(writing, &create).await.map(|()| "CREATE SEQUENCE")
+            ddl::sequence::create_sequence(writing, &create).await.map(|()| "CREATE SEQUENCE")
         }
         Statement::AlterSequence(alter) => {
-            ddl::alter_sequence(writing, &alter).await.map(|()| "ALTER SEQUENCE")
+            ddl::sequence::alter_sequence(writing, &alter).await.map(|()| "ALTER SEQUENCE")
         }
         Statement::CreateView(create) => {
             view::create(writing, create).await.map(|()| "CREATE VIEW")
@@ -56,7 +56,7 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
         }
         Statement::Drop(drop) => drop_objects(writing, &drop).await,
         Statement::Truncate(truncate) => {
-            dml::truncate(writing, &truncate).await.map(|()| "TRUNCATE TABLE")
+            dml::truncate::truncate(writing, &truncate).await.map(|()| "TRUNCATE TABLE")
         }
         Statement::Comment(comment) => {
             comments::comment(writing, comment).await.map(|()| "COMMENT")
@@ -71,14 +71,16 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
 
 async fn drop_objects(writing: &Writing<'_>, drop: &parse::Drop) -> SqlResult<&'static str> {
     match drop.object {
-        DropObject::Table => ddl::drop_tables(writing, drop).await.map(|()| "DROP TABLE"),
+        DropObject::Table => ddl::drop::drop_tables(writing, drop).await.map(|()| "DROP TABLE"),
         DropObject::View => {
             view::drop(writing, &drop.names, drop.if_exists).await.map(|()| "DROP VIEW")
         }
         DropObject::Index => {
             ddl::drop_indexes(writing, &drop.names, drop.if_exists).await.map(|()| "DROP INDEX")
         }
-        DropObject::Sequence => ddl::drop_sequences(writing, drop).await.map(|()| "DROP SEQUENCE"),
+        DropObject::Sequence => {
+            ddl::sequence::drop_sequences(writing, drop).await.map(|()| "DROP SEQUENCE")
+        }
     }
 }
 

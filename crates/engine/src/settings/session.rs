@@ -194,8 +194,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         Kind::Device,
         "auto",
         Home::Field(
-            |s| Value::Text(s.device.as_ref().map_or("auto".to_owned(), device::figures)),
-            |s, v| s.device = device::parse_figures(v.text()).ok()
+            |s| Value::Text(s.device.as_ref().map_or("auto".to_owned(), device::text::figures)),
+            |s, v| s.device = device::text::parse_figures(v.text()).ok()
         ),
         "What the device gives, for the prices of reads: as probed, or as said (`docs/sql.md`)."
     ),

@@ -1,6 +1,7 @@
 //! Values of settings, where they come from, and what a reload changes.
 
 use super::*;
+use crate::settings::configuration::Change;
 
 /// What a setting shows after it was set so, or the error and its hint.
 fn check(name: &str, value: &str) -> String {

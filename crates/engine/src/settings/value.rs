@@ -135,7 +135,7 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
 fn device(text: &str) -> Result<String, String> {
     match text.trim().to_ascii_lowercase() {
         word if word == "auto" || word == "probe" => Ok(word),
-        _ => device::parse_figures(text).map(|profile| device::figures(&profile)),
+        _ => device::text::parse_figures(text).map(|profile| device::text::figures(&profile)),
     }
 }
 

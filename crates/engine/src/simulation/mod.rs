@@ -11,14 +11,14 @@
 //! device: theirs may be what it was after an earlier statement. What transactions do to each other is
 //! [`history`]'s.
 
-mod client;
+pub(crate) mod client;
 mod copied;
-mod defined;
+pub(crate) mod defined;
 mod family;
 pub mod history;
-mod migration;
-mod model;
-mod scenarios;
+pub(crate) mod migration;
+pub(crate) mod model;
+pub(crate) mod scenarios;
 
 use std::ops::AddAssign;
 

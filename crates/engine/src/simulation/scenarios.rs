@@ -16,7 +16,7 @@ use super::model;
 use crate::database::Database;
 use crate::door;
 use crate::options::{Options, Simulation};
-use crate::settings::{Configuration, Origin};
+use crate::settings::configuration::{Configuration, Origin};
 
 /// Name of the database in each simulated machine.
 const PATH: &str = "/db";

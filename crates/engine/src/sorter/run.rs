@@ -8,7 +8,7 @@ use runtime::fs::{self, File, OpenOptions};
 use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Sorted;
+use super::merge::Sorted;
 use crate::waiting::give_way;
 
 /// Bytes of a read or write: large enough for the device's sequential speed.

@@ -15,7 +15,9 @@ use storage::TreeId;
 use types::SqlResult;
 
 use super::sleep::Sleep;
-use crate::access::{self, Access, RoleId, SessionInfo};
+use crate::access;
+use crate::access::session_info::SessionInfo;
+use crate::access::{Access, RoleId};
 use crate::activity::Activities;
 use crate::advisory::{Key, Shown, Wish};
 use crate::catalog::{SequenceKey, Snapshot};
@@ -25,8 +27,9 @@ use crate::lent::LentTables;
 use crate::locks::ShownLock;
 use crate::notifications::Mailbox;
 use crate::numbers::{Given, GivenNumbers, LastNumbers};
-use crate::session::Chance;
-use crate::settings::{Setting, Settings};
+use crate::session::chance::Chance;
+use crate::settings::Settings;
+use crate::settings::setting::Setting;
 use crate::statements::{NamedStatement, Statements};
 use crate::versions::Versions;
 
@@ -136,7 +139,7 @@ impl SessionView {
     /// # Errors
     /// 42501 unless it may.
     pub fn examine(&self, setting: &Setting) -> SqlResult<()> {
-        access::examine(&self.snapshot, self.session.role, setting)
+        access::check::examine(&self.snapshot, self.session.role, setting)
     }
 
     /// The session's prepared statements, by name.

@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError};
 use stdx::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use storage::{TreeId, planted};
 
-use super::Stamp;
 use super::serializable::Readers;
+use super::stamp::Stamp;
 
 /// Bytes of all records. One statement changes at most a 256th of the pool in place, so this is what
 /// thousands of usual statements replace; a query that is still running after them is told so.

@@ -27,9 +27,10 @@ use std::sync::atomic::Ordering;
 
 use storage::{TreeId, planted};
 
+use super::ReadView;
 use super::reads::ReadSet;
 use super::records::{State, TreeUndo};
-use super::{ReadView, Stamp};
+use super::stamp::Stamp;
 
 /// Bytes of ranges that are kept of transactions that have ended.
 const READERS_BYTES_MAX: usize = 8 << 20;

@@ -11,7 +11,9 @@ use types::{SqlError, SqlResult};
 
 use super::pending::Pending;
 use super::{CHANGES_MAX, Versions, in_doubt};
-use crate::catalog::{self, Numbers, Snapshot};
+use crate::catalog;
+use crate::catalog::Snapshot;
+use crate::catalog::persist::Numbers;
 use crate::fault;
 use crate::load::drop_trees;
 use crate::locks::LockWait;
@@ -83,10 +85,11 @@ impl Versions {
         let mut numbers = std::mem::take(&mut self.state().unsaved);
         numbers.extend(self.numbers_of(&snapshot));
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
-        catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
+        catalog::persist::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo)
+            .await?;
         let profiles = self.device.take_unsaved();
         if let Some(profiles) = &profiles {
-            catalog::save_profiles(&self.store, profiles, &mut redo).await?;
+            catalog::persist::save_profiles(&self.store, profiles, &mut redo).await?;
         }
         let replaced = self.replaced_in_flight();
         let begun = match needs_checkpoint {
@@ -137,7 +140,7 @@ impl Versions {
         };
         let Pending { mut redo, rights, .. } = published;
         let numbers = self.numbers_of(&snapshot);
-        catalog::save(&self.store, &durable, &snapshot, &numbers, &mut redo).await?;
+        catalog::persist::save(&self.store, &durable, &snapshot, &numbers, &mut redo).await?;
         if redo.len() > self.store.log_room() {
             // There are more numbers than was thought. What was committed since goes with it, for a
             // checkpoint has its rows.

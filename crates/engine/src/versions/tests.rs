@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use runtime::sim::{Disk, FaultPlan};
 use runtime::sync::SemaphorePermit;
 
+use crate::database::Database;
 use crate::datum::Datum;
 use crate::door;
 use crate::options::{Options, Simulation};
+use crate::result::ResultSet;
 use crate::result::StatementResult;
 use crate::session::Session;
-use crate::{Database, ResultSet};
 
 fn value(session: &mut Session, text: &str) -> Datum {
     let mut results = session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -2,9 +2,9 @@
 
 use storage::Tree;
 
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::columns::Columns;
-use crate::settings::Configuration;
+use crate::settings::configuration::Configuration;
 
 /// Bytes of a delta from which on it is merged, however few its rows are: four bodies of chunks.
 const DELTA_BYTES: u64 = 16 << 20;

@@ -14,7 +14,8 @@ use types::SqlResult;
 use types::row::row_id_of;
 
 use super::Stop;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
 use crate::columns::deleted::Ids;
 use crate::columns::part::row_key;
 use crate::dml::internal;

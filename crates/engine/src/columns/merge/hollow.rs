@@ -8,10 +8,12 @@ use storage::Direction;
 
 use super::Stop;
 use super::bounds::Bounds;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::columns::Columns;
 use crate::columns::deleted::Ids;
+use crate::columns::part::Part;
 use crate::columns::part::row_key;
-use crate::columns::{Columns, Part};
 
 /// Marks that are read at once.
 const BATCH_MARKS: usize = 4096;

@@ -7,15 +7,19 @@ use columnar::ChunkHeader;
 use storage::{Store, TreeId};
 use types::{Column, SqlError, SqlResult, SqlState};
 
-use super::super::part::{COUNTS, Kind, block_error, key};
+use super::super::part::{COUNTS, Kind};
 use super::super::stored::{StoredColumns, StoredPart};
 use super::list::{self, LIST, List, ListedPart};
 use super::publish::definition;
 use super::stored::StoredRemote;
+use crate::columns::part::key;
 use crate::database::Database;
 use crate::fault;
+use crate::fault::block as block_error;
 use crate::load::drop_trees;
-use crate::objects::{Bucket, is_sealed, of_object, open_list};
+use crate::objects::fault::of_object;
+use crate::objects::seal::{is_sealed, open_list};
+use crate::objects::stores::Bucket;
 
 /// Reads the list of a location, or one that is kept of `location@sequence`; the columns of the table, and
 /// its parts as trees that no catalog knows yet.

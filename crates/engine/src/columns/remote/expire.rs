@@ -10,9 +10,10 @@ use super::attach::read_as;
 use super::list::{SNAPSHOTS, sequence_of, snapshot_name};
 use super::name::{ChunkName, FOLDER};
 use super::publish::names;
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::database::Database;
-use crate::objects::{Bucket, of_object, of_store};
+use crate::objects::fault::{of_object, of_store};
+use crate::objects::stores::Bucket;
 
 /// Objects that are younger stay: somebody elsewhere may still read by a list that names them.
 const GRACE_S: i64 = 3600;

@@ -11,7 +11,12 @@ use runtime::IoBuf;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::name::ChunkName;
-use crate::objects::{BODY, Bucket, Location, Room, Taken, Tally, of_object};
+use crate::objects::fault::of_object;
+use crate::objects::location::Location;
+use crate::objects::room::{Room, Taken};
+use crate::objects::seal::BODY;
+use crate::objects::stores::Bucket;
+use crate::objects::tally::Tally;
 use crate::waiting::{Beside, all};
 
 /// Bytes between two ranges that are read along: less than what comes while a request is on its way

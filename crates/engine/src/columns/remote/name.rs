@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::objects::bytes_of_hex;
+use crate::objects::seal::bytes_of_hex;
 
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;

@@ -12,16 +12,20 @@ use sql::catalog::TableDef;
 use storage::{Store, Tree, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::super::part::{Kind, Part, damaged, key};
+use super::super::part::{Kind, Part};
 use super::super::stored::{StoredColumns, StoredPart};
 use super::list::{LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, snapshot_name, write_hash};
 use super::name::ChunkName;
 use super::stored::StoredRemote;
 use super::{attach, list};
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
+use crate::columns::part::key;
 use crate::database::Database;
 use crate::fault;
-use crate::objects::{Bucket, Location, of_object};
+use crate::fault::damaged_columns as damaged;
+use crate::objects::fault::of_object;
+use crate::objects::location::Location;
+use crate::objects::stores::Bucket;
 
 /// The first list of a new table. A location that a table has which was ever written to is left alone.
 ///
@@ -217,8 +221,7 @@ async fn listed(store: &Store, stored: &StoredPart) -> SqlResult<ListedPart> {
     for rows in part.chunks(&io).await? {
         let header = value(&part.tree, rows.start, Kind::Header).await?;
         let name = name_of(&part.tree, rows.start).await?;
-        let rows =
-            ChunkHeader::parse(&header).map_err(super::super::part::block_error)?.row_count();
+        let rows = ChunkHeader::parse(&header).map_err(crate::fault::block)?.row_count();
         let rows = u32::try_from(rows).map_err(|_| damaged("a chunk has too many rows"))?;
         chunks.push(ListedChunk { rows, name, header });
     }

@@ -7,7 +7,8 @@ use runtime::JoinHandle;
 use types::{SqlError, SqlResult};
 
 use super::name::ChunkName;
-use crate::objects::{Bucket, of_object};
+use crate::objects::fault::of_object;
+use crate::objects::stores::Bucket;
 
 /// Bodies on their way at once: enough to hide a round trip behind the encoding of the next ones, few
 /// enough that they are little beside what is being encoded.

@@ -9,8 +9,9 @@ use types::{SqlError, SqlResult};
 use super::attach::attach;
 use super::list::LIST;
 use super::stored::StoredRemote;
-use crate::catalog::{Snapshot, TableEntry};
-use crate::objects::of_object;
+use crate::catalog::Snapshot;
+use crate::catalog::entry::TableEntry;
+use crate::objects::fault::of_object;
 use crate::writing::Writing;
 
 /// The location of a table that follows what another database writes.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use types::SqlResult;
 
 use crate::catalog::Snapshot;
-use crate::objects::Bucket;
+use crate::objects::stores::Bucket;
 
 /// Where the bodies of a table's chunks are.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::list::LIST;
 use crate::catalog::Snapshot;
-use crate::objects::{of_object, of_store};
+use crate::objects::fault::{of_object, of_store};
 use crate::waiting::{Beside, all};
 
 /// Folders that are looked into, at most.

@@ -8,10 +8,10 @@ use sql::constraints::{ColumnDefault, Deferral, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
 use crate::ddl::exists;
 use crate::ddl::sequence::name_sequences;
-use crate::dml::referring;
+use crate::dml::references::referring;
 use crate::writing::Writing;
 
 /// Where the values of a column come from.

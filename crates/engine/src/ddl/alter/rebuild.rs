@@ -11,10 +11,13 @@ use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::draft::{Altered, Origin};
-use crate::catalog::TableEntry;
-use crate::dml::{batch_of, check_all, checked, referring, validate_rows};
+use crate::catalog::entry::TableEntry;
+use crate::dml::constraints::{checked, validate_rows};
+use crate::dml::references::{check_all, referring};
+use crate::dml::rows::batch as batch_of;
 use crate::isolation;
-use crate::load::{Loader, Rebuilt, Target, drop_trees};
+use crate::load::drop_trees;
+use crate::load::loader::{Loader, Rebuilt, Target};
 use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;

@@ -12,9 +12,10 @@ use types::text::format_value;
 
 use super::link::{Key, Link};
 use super::{Gone, Lost, State, still_referenced};
-use crate::catalog::TableEntry;
+use crate::catalog::entry::TableEntry;
+use crate::dml::change::Change;
+use crate::dml::constraints::checked;
 use crate::dml::rows::{Rows, batch};
-use crate::dml::{Change, checked};
 
 /// Rows of the child by what has become of the keys that they refer to.
 struct Group {

@@ -7,8 +7,8 @@ use types::{Column, LogicalType, SqlResult};
 
 use super::super::found::Found;
 use super::reading::{Portions, Records};
-use crate::copy::{Field, RecordFormat};
-use crate::objects::Tally;
+use crate::copy::record::{Field, RecordFormat};
+use crate::objects::tally::Tally;
 
 /// What a column may be, the narrowest type first.
 const CANDIDATES: [LogicalType; 7] = [

@@ -11,9 +11,12 @@ use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::CsvFile;
-use crate::copy::{Cutter, Field, Input, Portion, RecordFormat, RecordReader};
+use crate::copy::cutter::{Cutter, Portion};
+use crate::copy::input::Input;
+use crate::copy::record::{Field, RecordFormat, RecordReader};
 use crate::files::found::Found;
-use crate::objects::{Room, Tally};
+use crate::objects::room::Room;
+use crate::objects::tally::Tally;
 use crate::waiting::give_way;
 
 /// Rows that are parsed between looks at the clock.

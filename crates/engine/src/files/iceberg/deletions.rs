@@ -13,11 +13,12 @@ use runtime::sync::{Cancel, Semaphore};
 use types::{SqlError, SqlResult};
 
 use super::super::given::{Given, Opened};
-use super::super::parquet::{Decoding, Next};
 use super::lake::{Lake, damaged};
 use super::layout;
 use crate::dml::internal;
-use crate::objects::{ObjectFile, Room};
+use crate::files::parquet::decode::{Decoding, Next};
+use crate::objects::file::ObjectFile;
+use crate::objects::room::Room;
 use crate::waiting::give_way;
 
 /// Bytes of memory for a path or a deleted value beside its own bytes: an entry of a tree.

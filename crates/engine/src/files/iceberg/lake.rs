@@ -10,12 +10,16 @@ use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::found::Found;
-use super::super::parquet::{self, ParquetFile};
+use super::super::parquet;
 use super::counted::{Counted, Whole};
 use super::vended::Vended;
 use crate::catalog::Snapshot;
-use crate::copy::cannot_open;
-use crate::objects::{ObjectFile, ObjectPath, Scheme, Tally, is_object};
+use crate::copy::files::cannot_open;
+use crate::files::parquet::footer::ParquetFile;
+use crate::objects::file::ObjectFile;
+use crate::objects::location::Scheme;
+use crate::objects::path::{ObjectPath, is_object};
+use crate::objects::tally::Tally;
 use crate::waiting::{Beside, all, unless_cancelled};
 
 /// A table, by one snapshot of it.
@@ -222,7 +226,7 @@ impl Lake {
         };
         // A scan is dropped when it is not wanted any more; nobody else cancels it.
         let (tally, cancel) = (Tally::default(), Cancel::default());
-        let opened = parquet::open(&found, &tally, &cancel).await;
+        let opened = parquet::footer::open(&found, &tally, &cancel).await;
         tally.tell(access.skips);
         opened
     }

@@ -9,9 +9,9 @@ use types::{LogicalType, SqlError, SqlResult};
 
 use super::super::columns::{ColumnType, FileColumn};
 use super::super::given::{Given, Opened};
-use super::super::parquet::ParquetFile;
 use super::lake::{Lake, damaged};
 use super::values::{logical, scalar};
+use crate::files::parquet::footer::ParquetFile;
 
 /// A data file with the columns that are wanted of it, in their types of today.
 ///

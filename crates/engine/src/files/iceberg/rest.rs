@@ -14,7 +14,10 @@ use super::lake::{self, Reader, server_of};
 use super::vended::Vended;
 use super::versions::Located;
 use crate::catalog::Snapshot;
-use crate::objects::{Bucket, Scheme, is_object, of_object};
+use crate::objects::fault::of_object;
+use crate::objects::location::Scheme;
+use crate::objects::path::is_object;
+use crate::objects::stores::Bucket;
 use crate::waiting::unless_cancelled;
 
 const CONFIG: &str = "v1/config";

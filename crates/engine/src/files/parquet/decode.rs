@@ -14,8 +14,9 @@ use types::{LogicalType, SqlResult};
 
 use super::super::{convert, damaged};
 use super::footer::{ParquetFile, guarded};
-use crate::copy::RandomFile;
-use crate::objects::{Taken, Tally};
+use crate::copy::files::RandomFile;
+use crate::objects::room::Taken;
+use crate::objects::tally::Tally;
 
 /// Rows that are decoded at once: the work of a millisecond or so.
 pub(super) const BATCH_ROWS: usize = 8192;

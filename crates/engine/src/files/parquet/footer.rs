@@ -18,8 +18,8 @@ use super::super::convert::decoded;
 use super::super::damaged;
 use super::super::found::Found;
 use super::pages;
-use crate::copy::RandomFile;
-use crate::objects::Tally;
+use crate::copy::files::RandomFile;
+use crate::objects::tally::Tally;
 use crate::waiting::unless_cancelled;
 
 /// The length of the metadata, and the magic number.

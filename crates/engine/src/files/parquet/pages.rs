@@ -2,7 +2,7 @@
 //! row group is decoded by all workers, and a part of it needs a part of the memory. Where there is none it is
 //! made of what was read.
 
-mod found;
+pub(crate) mod found;
 
 use std::ops::Range;
 

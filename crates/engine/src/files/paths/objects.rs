@@ -7,7 +7,10 @@ use types::{SqlError, SqlResult, SqlState};
 use super::super::found::Found;
 use super::{check_count, has_wildcard, is_match, none_match};
 use crate::catalog::Snapshot;
-use crate::objects::{Bucket, ObjectFile, ObjectPath, of_store};
+use crate::objects::fault::of_store;
+use crate::objects::file::ObjectFile;
+use crate::objects::path::ObjectPath;
+use crate::objects::stores::Bucket;
 use crate::waiting::{give_way, unless_cancelled};
 
 /// The objects of a path, in order of their names.

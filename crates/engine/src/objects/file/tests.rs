@@ -3,7 +3,8 @@
 use objectstore::ObjectInfo;
 
 use super::ObjectFile;
-use crate::objects::{Location, Stores};
+use crate::objects::location::Location;
+use crate::objects::stores::Stores;
 
 /// What a store tells of an object of ten bytes.
 fn told(tag: Option<&str>) -> ObjectInfo {

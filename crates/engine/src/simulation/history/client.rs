@@ -7,7 +7,8 @@ use runtime::sim::Disk;
 use stdx::Prng;
 use types::{SqlResult, SqlState};
 
-use super::{Access, GROUPS, History, KEYS, Moments, Transaction};
+use super::graph::{Access, Transaction};
+use super::{GROUPS, History, KEYS, Moments};
 use crate::database::Database;
 use crate::isolation::Isolation;
 use crate::result::StatementResult;

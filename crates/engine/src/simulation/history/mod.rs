@@ -14,9 +14,9 @@
 //! transaction was acknowledged sees it; and of a history that a power cut ends ([`cut`]) there is what
 //! was acknowledged as durable, and of the rest what came before.
 
-mod client;
-mod graph;
-mod survivors;
+pub(crate) mod client;
+pub(crate) mod graph;
+pub(crate) mod survivors;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::door;
 use crate::isolation::Isolation;
 use crate::locks::LockWait;
 use crate::options::{Options, Simulation};
-use crate::settings::{Configuration, Origin};
+use crate::settings::configuration::{Configuration, Origin};
 use crate::versions::Versions;
 
 pub use graph::{Access, Transaction};
