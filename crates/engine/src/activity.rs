@@ -17,13 +17,13 @@ use sql::Shape;
 use sql::plan::Plan;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::access::RoleId;
+use crate::access::role::RoleId;
 use crate::advisory::AdvisoryLocks;
 use crate::columns::merge::told::{MergeLog, MergesTold};
 use crate::locks::watch::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
-use crate::session::CancelHandle;
+use crate::session::cancel::CancelHandle;
 use crate::session::transaction::TransactionStatus;
 use crate::settings::ExecutionMode;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use sql::parse::Vacuum;
 use types::SqlResult;
 
-use crate::access::RoleId;
-use crate::catalog::Snapshot;
+use crate::access::role::RoleId;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::notice::Notice;
 use crate::relation::whole::sample;
 use crate::waiting::unless_cancelled;

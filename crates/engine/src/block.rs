@@ -29,19 +29,20 @@ use sql::catalog::TableId;
 use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubts};
 use crate::fault;
 use crate::isolation;
-use crate::load::drop_trees;
-use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
+use crate::load::trees::drop_trees;
+use crate::locks::mode::{LockKey, LockMode};
+use crate::locks::table::{DEADLOCK, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use crate::undo::ReadView;
 use crate::undo::stamp::Stamp;
+use crate::versions::chain::{Committed, Ending, Versions};
 use crate::versions::keepers::Keeper;
-use crate::versions::{Committed, Ending, Versions};
 
 use definitions::Own;
 
@@ -94,7 +95,7 @@ impl Block {
     /// Begins one, beside others.
     ///
     /// # Errors
-    /// As [`crate::locks::Locks::share`]; 40001 when others have changed definitions since the version that
+    /// As [`crate::locks::table::Locks::share`]; 40001 when others have changed definitions since the version that
     /// the transaction keeps.
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
         let versions = public.versions();

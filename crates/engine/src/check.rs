@@ -13,14 +13,14 @@ use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::Snapshot;
 use crate::catalog::entry::{IndexEntry, TableEntry};
 use crate::catalog::row_ids::row_ids;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns;
 use crate::database::{Database, Job};
 use crate::dml::references::{Reference, RepeatedKeys, named_values, without_parent};
-use crate::load::key_arrays;
-use crate::locks::LockWait;
+use crate::load::keys::key_arrays;
+use crate::locks::table::LockWait;
 use crate::options::Options;
 use crate::relation::whole::TableRows;
 use crate::waiting::{give_way, unless_cancelled};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sql::parse::{Comment, Commented};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::writing::Writing;
 
 /// What a comment is about. Columns go by their names, for their numbers change when others go.

@@ -13,15 +13,15 @@ use types::{SqlError, SqlResult};
 
 use crate::block::Block;
 use crate::catalog;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
 use crate::fault;
-use crate::load::drop_trees;
-use crate::locks::{LockWait, WriteRight};
+use crate::load::trees::drop_trees;
+use crate::locks::table::{LockWait, WriteRight};
 use crate::noted::Notes;
 use crate::undo::ReadView;
-use crate::versions::{Ending, Versions};
+use crate::versions::chain::{Ending, Versions};
 
 /// Work on store and catalog.
 pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;

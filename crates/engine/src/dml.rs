@@ -14,32 +14,9 @@ pub(crate) mod foreign;
 pub(crate) mod in_parts;
 pub(crate) mod incoming;
 pub(crate) mod insert;
+pub(crate) mod outcome;
 pub(crate) mod references;
 pub(crate) mod rows;
 pub(crate) mod streamed;
 pub(crate) mod truncate;
 pub(crate) mod update;
-
-use arrow_array::RecordBatch;
-use sql::dml::RowExprs;
-use types::{SqlError, SqlResult};
-
-use crate::result::{ResultSet, StatementResult};
-
-/// The result of a statement that changed `count` rows: its tag, or the rows it returns.
-fn outcome(
-    verb: &str,
-    count: usize,
-    returning: Option<&RowExprs>,
-    rows: &RecordBatch,
-) -> SqlResult<StatementResult> {
-    let tag = format!("{verb} {count}");
-    let Some(returning) = returning else { return Ok(StatementResult::Command { tag }) };
-    let batches = vec![returning.evaluate(rows)?];
-    let schema = returning.schema.clone();
-    Ok(StatementResult::Rows(ResultSet { schema, batches, tag, figures: None }))
-}
-
-pub(crate) fn internal(error: arrow_schema::ArrowError) -> SqlError {
-    SqlError::internal(error.to_string())
-}

@@ -73,3 +73,7 @@ pub(crate) fn block(error: columnar::Error) -> SqlError {
         columnar::Error::Mismatch(_) => SqlError::internal(error.to_string()),
     }
 }
+
+pub(crate) fn internal(error: arrow_schema::ArrowError) -> SqlError {
+    SqlError::internal(error.to_string())
+}

@@ -13,8 +13,8 @@
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::undo::ReadView;
 
 /// What a transaction promises about what it reads.

@@ -3,7 +3,7 @@
 use sql::parse::{Alteration, DropObject, Statement};
 use types::{SqlError, SqlState};
 
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 
 /// A message that is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]

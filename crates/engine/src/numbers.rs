@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sql::sequence::Sequence as Numbers;
 use types::SqlResult;
 
-use crate::catalog::SequenceKey;
+use crate::catalog::sequence::SequenceKey;
 use crate::database::Database;
-use crate::locks::LockWait;
+use crate::locks::table::LockWait;
 use crate::session::Session;
-use crate::versions::Committed;
+use crate::versions::chain::Committed;
 
 /// The numbers that sequences gave a session last.
 #[derive(Debug, Default)]

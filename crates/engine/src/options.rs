@@ -13,7 +13,7 @@ use crate::device::DeviceChoice;
 use crate::device::probing::{DEVICE_PROFILE, Opening, asks_to_probe};
 use crate::recovery::RecoveryWatch;
 use crate::settings::configuration::Configuration;
-use crate::system::SystemSchemas;
+use crate::system::schemas::SystemSchemas;
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
 /// (DESIGN, section 4).

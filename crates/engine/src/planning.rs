@@ -18,7 +18,7 @@ use types::{SqlError, SqlResult, SqlState, zone};
 use crate::columns;
 use crate::session::Session;
 use crate::session::transaction::TransactionStatus;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::waiting::unless_cancelled;
 
 /// Statements that are planned at once on threads of their own, for each worker: more would only take

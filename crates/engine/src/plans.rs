@@ -22,7 +22,7 @@ use types::{LogicalType, SqlResult, SqlState};
 use crate::planning::Planned;
 use crate::prepared::{Prepared, Switches};
 use crate::session::Session;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 
 /// Statements that are known: a generic plan of a join takes some 20 KiB, so that all take about 5 MiB.
 const PLANS_MAX: usize = 256;

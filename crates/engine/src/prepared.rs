@@ -11,7 +11,8 @@ use sql::{DeviceProfile, InFlight, Parameter, PointQuery, Statement, Template};
 use types::SqlResult;
 use types::zone::Zone;
 
-use crate::access::{self, RoleId};
+use crate::access;
+use crate::access::role::RoleId;
 use crate::session::Session;
 
 /// Types of values that a statement is compiled for at once.

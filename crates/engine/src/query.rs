@@ -25,7 +25,7 @@ use crate::objects::room::Room;
 use crate::relation::lookup::TableLookup;
 use crate::relation::scan::TableSource;
 use crate::settings::Settings;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::waiting::unless_cancelled;
 
 /// The tables of a snapshot as `exec` wants them.

@@ -4,7 +4,7 @@
 use sql::parse::{Alteration, SequenceChange, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::system::{SystemSchemas, is_system_relation};
+use crate::system::schemas::{SystemSchemas, is_system_relation};
 
 /// 42939 for a statement that gives a relation a name of the system catalog.
 pub(crate) fn check(system: &dyn SystemSchemas, statement: &Statement) -> SqlResult<()> {

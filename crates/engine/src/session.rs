@@ -3,7 +3,10 @@
 pub(crate) mod acknowledged;
 pub(crate) mod admit;
 pub(crate) mod before_commit;
+pub(crate) mod cancel;
 pub(crate) mod chance;
+pub(crate) mod chunks;
+pub(crate) mod client;
 pub(crate) mod constraints;
 pub(crate) mod definitions;
 pub(crate) mod explained;
@@ -35,7 +38,7 @@ use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::access::session_info::SessionInfo;
 use crate::activity::Activity;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::remote::writable::check_writable;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
@@ -43,18 +46,17 @@ use crate::figures::QueryFigures;
 use crate::isolation::Isolation;
 use crate::lent::LentTables;
 use crate::lifted::Lifted;
-use crate::locks::LockWait;
+use crate::locks::table::LockWait;
 use crate::notice::Notice;
 use crate::notifications::Mailbox;
 use crate::numbers::{GivenNumbers, LastNumbers};
-use crate::pipe::{PipeReceiver, PipeSender};
 use crate::prepared::PointExecution;
 use crate::query::Watch;
 use crate::relation::seek::Seek;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::Settings;
 use crate::statements::{Executed, Statements};
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::system::results::Results;
 use crate::system::sleep::Sleep;
 use crate::system::view::{Monitor, SessionView, SettingChange};
@@ -65,6 +67,8 @@ use crate::{access, isolation, query};
 
 use acknowledged::Acknowledged;
 use before_commit::Passing;
+use cancel::CancelHandle;
+use client::Client;
 use keyed::Keyed;
 use transaction::TransactionState;
 
@@ -102,29 +106,6 @@ pub struct Session {
     results: Arc<Results>,
     /// Notes the queries of the statement that runs.
     trace: Option<Arc<Trace>>,
-}
-
-/// Chunks that wait between a client and its `COPY`.
-pub const COPY_CHUNKS: usize = 16;
-
-/// The other ends of `COPY FROM STDIN` and `COPY TO STDOUT`.
-#[derive(Default)]
-pub struct Client {
-    /// The data of `COPY FROM STDIN`.
-    pub input: Option<PipeReceiver<Vec<u8>>>,
-    /// Where the data of `COPY TO STDOUT` goes.
-    pub output: Option<PipeSender<Vec<u8>>>,
-}
-
-/// Cancels what a session is doing, from any thread.
-#[derive(Clone)]
-pub struct CancelHandle(Arc<Mutex<Cancel>>);
-
-impl CancelHandle {
-    /// Ends the running statement with 57014; nothing happens when none runs.
-    pub fn cancel(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
-    }
 }
 
 impl std::ops::Drop for Session {
@@ -497,7 +478,7 @@ impl Session {
     }
 
     /// The role that statements run as.
-    pub(crate) fn role(&self) -> access::RoleId {
+    pub(crate) fn role(&self) -> access::role::RoleId {
         self.info.role
     }
 
@@ -548,9 +529,6 @@ fn is_filled(statement: &Statement) -> bool {
     matches!(statement, Statement::CreateTable(create) if create.query.is_some())
 }
 
-fn tag(text: &str) -> StatementResult {
-    StatementResult::Command { tag: text.to_owned() }
-}
 
 /// The ordinals of the columns named; each must exist and occur once.
 pub(crate) fn ordinals(
@@ -576,3 +554,7 @@ pub(crate) fn ordinals(
 
 #[cfg(test)]
 mod tests;
+
+fn tag(text: &str) -> StatementResult {
+    StatementResult::Command { tag: text.to_owned() }
+}

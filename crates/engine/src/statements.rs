@@ -15,7 +15,7 @@ use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
 use crate::session::Session;
 use crate::session::transaction::TransactionStatus;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::timeout::StatementTimeout;
 
 /// A prepared statement.

@@ -26,7 +26,7 @@ use crate::query::{Run, Watch};
 use crate::relation::seek::Seek;
 use crate::result::ResultSet;
 use crate::session::Session;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::system::view::SettingChange;
 use crate::timeout::StatementTimeout;
 use crate::undo::ReadView;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sql::parse::CreateView;
 use types::{Column, SqlError, SqlResult, SqlState};
 
-use crate::access::Relation;
-use crate::catalog::Snapshot;
+use crate::access::rights::Relation;
+use crate::catalog::snapshot::Snapshot;
 use crate::writing::Writing;
 
 /// Creates or replaces a view, if its query can be bound.

@@ -17,21 +17,22 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::Activity;
 use crate::block::Block;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::commit::StoreFuture;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubted};
 use crate::dml::references::Reference;
 use crate::isolation;
 use crate::load::loader::Target;
-use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
+use crate::locks::mode::{LockKey, LockMode};
+use crate::locks::table::{LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::stream::rows::QueryRows;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 
 /// A query that finds the rows which a statement changes.
 pub(crate) struct Finding {

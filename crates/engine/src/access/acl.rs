@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sql::parse::Privilege;
 
-use super::{Access, BOOTSTRAP, PUBLIC, RoleId};
+use super::rights::Access;
+use super::role::{BOOTSTRAP, PUBLIC, RoleId};
 
 /// Privileges on tables and views.
 pub const ON_RELATIONS: &[Privilege] = &[

@@ -6,12 +6,14 @@ use sql::parse::{RoleName, RoleOptions, RoleStatement, Secret};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::check::privilege_error;
+use super::grant;
+use super::rights::{Access, Relation};
+use super::role::{Membership, PUBLIC, Role, RoleId};
 use super::roles::missing;
 use super::roles::{DATABASE_OWNER, PREDEFINED};
 use super::session_info::SessionInfo;
 use super::verifier::Verifier;
-use super::{Access, Membership, PUBLIC, Relation, Role, RoleId, grant};
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::notice::Notice;
 use crate::writing::Writing;
 

@@ -12,12 +12,13 @@ use sql::parse::{
 use sql::sequence::SequenceOptions;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::rights::Access;
+use super::role::RoleId;
 use super::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVER_FILES};
-use super::{Access, RoleId};
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::settings::setting::{Kind, Setting};
-use crate::system::{SystemSchemas, is_relation_of};
+use crate::system::schemas::{SystemSchemas, is_relation_of};
 
 /// The kinds of statements: their names, which the test of the privilege matrix walks, and what
 /// `who` must be allowed.

@@ -7,7 +7,8 @@ use super::acl::Acl;
 use super::acl::{ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, bits};
 use super::change::Next;
 use super::check::{denied, privilege_error};
-use super::{PUBLIC, Relation, RoleId};
+use super::rights::Relation;
+use super::role::{PUBLIC, RoleId};
 use crate::notice::Notice;
 
 /// Carries the statement out; its tag.
@@ -204,7 +205,7 @@ pub(super) fn may_administer(next: &Next<'_>, role: RoleId, name: &str) -> SqlRe
         return Err(privilege_error("must be superuser to alter superusers"));
     }
     let own = next.access.roles_of(next.session.role, true);
-    let admin = |m: &super::Membership| m.role == role && m.admin && own.contains(&m.member);
+    let admin = |m: &super::role::Membership| m.role == role && m.admin && own.contains(&m.member);
     // PostgreSQL 15 lets CREATEROLE hand out the predefined roles too, some of which are as good as
     // superusers; later releases and this one do not.
     let creates =

@@ -5,9 +5,10 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::acl::Acl;
 use super::acl::bits;
+use super::rights::Access;
+use super::role::{PUBLIC, Role, RoleId};
 use super::session_info::SessionInfo;
 use super::verifier::{Credentials, Verifier};
-use super::{Access, PUBLIC, Role, RoleId};
 
 /// PostgreSQL's predefined roles that mean something here: oid and name. They cannot log in.
 pub(crate) const PREDEFINED: &[(RoleId, &str)] = &[

@@ -3,8 +3,9 @@
 use sql::parse::Privilege;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{self as access, BOOTSTRAP, RoleId};
-use crate::catalog::Snapshot;
+use super as access;
+use super::role::{BOOTSTRAP, RoleId};
+use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
 
 /// Who asks, for privileges and for functions and relations that depend on it.

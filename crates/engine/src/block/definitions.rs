@@ -8,9 +8,9 @@ use storage::TreeId;
 use types::SqlResult;
 
 use super::Block;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::isolation;
-use crate::locks::LockWait;
+use crate::locks::table::LockWait;
 
 /// What a block has that changes definitions. Its catalogs hold no version: what they see is that of the
 /// statement which looks at them.

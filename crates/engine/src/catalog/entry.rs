@@ -9,8 +9,8 @@ use types::SqlResult;
 use types::row::{RowLayout, row_id_of};
 
 use super::row_ids::RowIds;
-use crate::columns::Columns;
 use crate::columns::stored::StoredColumns;
+use crate::columns::table::Columns;
 use crate::fault;
 
 /// A table with its trees.

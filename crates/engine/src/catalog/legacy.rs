@@ -9,10 +9,10 @@ use sql::catalog::TableDef;
 use storage::{Store, TreeId};
 use types::SqlResult;
 
-use super::Snapshot;
 use super::entry::TableEntry;
 use super::persist::decoded;
 use super::records::{KEY_BYTES, Kind, damaged, entries, fixed};
+use super::snapshot::Snapshot;
 use crate::fault;
 
 /// A table; where its row ids went on is seen from its rows now.

@@ -15,12 +15,13 @@ use types::{SqlError, SqlResult};
 use super::entry::TableEntry;
 use super::legacy;
 use super::records::{Key, Kind, Records, all, damaged, fixed};
-use super::{Numbered, SequenceKey, Snapshot};
+use super::sequence::SequenceKey;
+use super::snapshot::{Numbered, Snapshot};
 use crate::columns::stored::StoredColumns;
 use crate::comments::Subject;
 use crate::device::stored::Profiles;
 use crate::fault;
-use crate::secrets::Secrets;
+use crate::secrets::stored::Secrets;
 
 /// Pages that a change of a few records takes, once in the tree and once in the double-write buffer; and the same
 /// once more for what a statement adds.

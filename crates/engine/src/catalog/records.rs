@@ -7,7 +7,7 @@ use runtime::IoCounters;
 use storage::{Direction, Redo, Tree};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::SequenceKey;
+use super::sequence::SequenceKey;
 use crate::fault;
 
 /// What a record is about. The byte begins its key.

@@ -15,7 +15,7 @@ use types::SqlResult;
 use types::row::row_id_of;
 
 use super::entry::TableEntry;
-use crate::columns::Columns;
+use crate::columns::table::Columns;
 use crate::fault;
 
 /// The first one.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use sql::catalog::TableId;
 use storage::TreeId;
 
-use super::Snapshot;
 use super::entry::TableEntry;
+use super::snapshot::Snapshot;
 
 /// The temporary tables of all sessions.
 #[derive(Clone, Default)]

@@ -3,10 +3,10 @@
 use runtime::IoCounters;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Columns;
 use super::chunk::Chunk;
 use super::part::Part;
-use crate::catalog::Snapshot;
+use super::table::Columns;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::stores::Bucket;
 
 /// What is wrong with the first chunk that is damaged: its header, a checksum of its body, or a vector

@@ -15,15 +15,15 @@ use exec::{Access, Depth, Reservation};
 use runtime::IoCounters;
 use types::{SqlError, SqlResult};
 
-use super::Columns;
 use super::chunk::{Bytes, Chunk};
 use super::few::{InVector, Known};
 use super::morsel::Produced;
 use super::remote::fetch::Download;
-use crate::catalog::Snapshot;
+use super::table::Columns;
 use crate::catalog::entry::TableEntry;
-use crate::dml::internal;
+use crate::catalog::snapshot::Snapshot;
 use crate::fault::damaged_columns as damaged;
+use crate::fault::internal;
 use crate::objects::room::Room;
 use crate::objects::stores::Bucket;
 use crate::waiting::{Beside, all};

@@ -11,13 +11,13 @@ use exec::{Access, Depth, Skips};
 use runtime::IoCounters;
 use types::SqlResult;
 
-use super::Columns;
 use super::chunk::Chunk;
 use super::deleted::Deleted;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
-use crate::catalog::Snapshot;
+use super::table::Columns;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::stores::Bucket;
 use crate::visible::VisibleTree;
 

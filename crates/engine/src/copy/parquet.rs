@@ -82,7 +82,7 @@ impl ParquetWriter {
             let arrays: Vec<ArrayRef> =
                 batch.columns().iter().map(|array| array.slice(at, count)).collect();
             let rows = RecordBatch::try_new(self.schema.clone(), arrays);
-            let rows = rows.map_err(crate::dml::internal)?;
+            let rows = rows.map_err(crate::fault::internal)?;
             self.writer.write(&rows).map_err(failed)?;
             at += count;
             out.append(self.writer.inner_mut());

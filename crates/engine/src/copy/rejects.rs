@@ -8,7 +8,7 @@ use sql::{Statement, quote_ident};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::rejected::Reject;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::notice::Notice;
 
 /// Bytes of ignored rows that a statement keeps for its table.

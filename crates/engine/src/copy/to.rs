@@ -13,17 +13,18 @@ use types::{SqlError, SqlResult, SqlState};
 use super::files::FileWriter;
 use super::out::CopyFormatter;
 use super::parquet::ParquetWriter;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::path::{ObjectPath, is_object};
 use crate::objects::writer::ObjectWriter;
 use crate::pipe::PipeSender;
 use crate::query::{Run, Watch};
 use crate::result::StatementResult;
-use crate::session::{Client, Session};
+use crate::session::Session;
+use crate::session::client::Client;
 use crate::stream::RowStream;
 use crate::stream::rows::QueryRows;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::waiting::unless_cancelled;
 
 /// Bytes that are gathered before they are written.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sql::parse::Drop;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::writing::Writing;
 
 /// Drops tables; with `CASCADE` also the views that name them and the foreign keys that refer to

@@ -8,10 +8,10 @@ use sql::parse::{AlterSequence, CreateSequence, Drop, SequenceChange};
 use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions, next_of, numbered_by};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::exists;
-use crate::access::Relation;
-use crate::catalog::Snapshot;
+use super::names::exists;
+use crate::access::rights::Relation;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::writing::Writing;
 
 /// Creates a sequence.

@@ -12,17 +12,17 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::deferred::{check_now, checked_now};
 use super::entries::Entries;
-use super::internal;
 use super::rows::Rows;
 use crate::block::Block;
 use crate::catalog;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
+use crate::fault::internal;
 use crate::isolation;
-use crate::load::drop_trees;
 use crate::load::leaving::{Leaving, Left};
 use crate::load::loader::{Loader, Rebuilt};
+use crate::load::trees::drop_trees;
 use crate::undo::ReadView;
 use crate::writing::Writing;
 

@@ -14,9 +14,10 @@ use types::SqlResult;
 
 use super::change::{Change, commit};
 use super::constraints::checked_by;
+use super::foreign;
 use super::insert::write;
+use super::outcome::outcome;
 use super::rows::Rows;
-use super::{foreign, outcome};
 use crate::catalog::entry::TableEntry;
 use crate::result::StatementResult;
 use crate::writing::Writing;

@@ -26,8 +26,8 @@ use super::references::{
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
-use crate::load::duplicate_key;
-use crate::locks::LockMode;
+use crate::load::keys::duplicate_key;
+use crate::locks::mode::LockMode;
 use crate::writing::Writing;
 
 /// Checks values that were in doubt when statements ended, unless their rows or their constraint have gone.

@@ -9,9 +9,10 @@ use sql::parse::{Delete, Statement};
 use types::{SqlError, SqlResult};
 
 use super::change::{Change, commit};
+use super::outcome::outcome;
 use super::rows::Rows;
 use super::streamed::{self, Found};
-use super::{compiled, foreign, outcome};
+use super::{compiled, foreign};
 use crate::result::StatementResult;
 use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};

@@ -19,7 +19,7 @@ use super::references::{Reference, missing_parent, referring};
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted};
-use crate::locks::LockMode;
+use crate::locks::mode::LockMode;
 use crate::writing::Writing;
 use link::{Key, Link};
 

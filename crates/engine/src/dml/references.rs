@@ -17,15 +17,15 @@ use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::rows::Rows;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::{IndexEntry, TableEntry};
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
 use crate::fault;
 use crate::load::tree::same_key;
-use crate::locks::{LockKey, LockMode};
+use crate::locks::mode::{LockKey, LockMode};
 use crate::relation::fetch::Fetch;
 use crate::relation::keys::end_of;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::undo::{ReadView, Seen};
 use crate::visible::VisibleTree;
 use crate::waiting::give_way;

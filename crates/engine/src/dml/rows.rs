@@ -8,9 +8,9 @@ use arrow_select::take::take_record_batch;
 use types::SqlResult;
 use types::key::KeyEncoder;
 
-use super::internal;
 use crate::catalog::entry::TableEntry;
-use crate::load::key_arrays;
+use crate::fault::internal;
+use crate::load::keys::key_arrays;
 
 /// Rows of a table: all its columns in order, and a row id for each.
 #[derive(Clone)]

@@ -13,9 +13,10 @@ use types::{SqlError, SqlResult};
 use super::change::{Change, commit};
 use super::constraints::checked;
 use super::delete::firsts;
+use super::outcome::outcome;
 use super::rows::{Rows, batch};
 use super::streamed::{self, Found};
-use super::{compiled, foreign, outcome};
+use super::{compiled, foreign};
 use crate::catalog::entry::TableEntry;
 use crate::result::StatementResult;
 use crate::waiting::give_way;
@@ -122,7 +123,8 @@ fn updated(
     let old = Rows::found(entry, found)?;
     let firsts = firsts(old.keys(entry)?, seen);
     let old = old.take(&firsts)?;
-    let found = take_record_batch(found, &UInt32Array::from(firsts)).map_err(super::internal)?;
+    let found =
+        take_record_batch(found, &UInt32Array::from(firsts)).map_err(crate::fault::internal)?;
     let schema = &entry.def.schema;
     let mut columns = old.batch.columns().to_vec();
     let first_new = found.num_columns() - ordinals.len();

@@ -6,7 +6,7 @@ use types::{Column, LogicalType, Schema, SqlError};
 
 /// A column of a relation of files.
 #[derive(Clone, Debug)]
-pub(super) struct FileColumn {
+pub(crate) struct FileColumn {
     pub(super) name: String,
     pub(super) ty: ColumnType,
     pub(super) origin: Origin,
@@ -14,7 +14,7 @@ pub(super) struct FileColumn {
 
 /// The type of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ColumnType {
+pub(crate) enum ColumnType {
     Known(LogicalType),
     /// There is none for what is stored, which is called so. Queries may leave it out.
     Unknown(String),

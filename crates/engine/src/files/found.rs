@@ -12,7 +12,7 @@ use crate::objects::tally::Tally;
 
 /// A file that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub(super) path: String,
     object: Option<ObjectFile>,
 }

@@ -40,7 +40,7 @@ impl Given {
 }
 
 /// A file of which it is known what is read.
-pub(super) struct Opened {
+pub(crate) struct Opened {
     /// For each column of the scan.
     pub(super) given: Vec<Given>,
     /// What is read, by the numbers of columns of the file, with their types.

@@ -8,7 +8,7 @@ use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::found::Found;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::path::is_object;
 use crate::waiting::give_way;
 

@@ -16,12 +16,13 @@ use types::{SqlError, SqlResult};
 
 use super::columns::FileColumn;
 use super::csv::reading::{CsvRows, Reading};
+use super::file::{Content, File};
 use super::given::{Given, Opened};
 use super::iceberg::deletions::Deletions;
 use super::parquet::decode::{Decoded, Decoding, Next};
 use super::parquet::groups::is_skipped;
-use super::{Content, File, FileTable};
-use crate::dml::internal;
+use super::tables::FileTable;
+use crate::fault::internal;
 use crate::objects::begun::Begun;
 use crate::objects::file::ObjectFile;
 use crate::objects::room::{Room, Taken};
@@ -43,7 +44,7 @@ pub(crate) struct FileSource {
 }
 
 /// A condition, and where its column stands among those that are read.
-pub(super) struct Test {
+pub(crate) struct Test {
     pub(super) place: usize,
     pub(super) restriction: Restriction,
 }

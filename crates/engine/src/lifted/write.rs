@@ -5,7 +5,7 @@
 
 use sql::Parameter;
 
-use super::{follows_equals, literal, plain, quoted, word};
+use super::literals::{follows_equals, literal, plain, quoted, word};
 
 /// Values of a statement; one with more is bound as it is.
 const VALUES_MAX: usize = 128;

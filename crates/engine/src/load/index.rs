@@ -8,9 +8,9 @@ use storage::TreeId;
 use types::SqlResult;
 
 use super::sorting::{Sorting, TreeSpec};
-use crate::catalog::Snapshot;
 use crate::catalog::entry::{TableEntry, index_layout};
 use crate::catalog::row_ids::row_ids;
+use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
 use crate::isolation;
 use crate::relation::whole::TableRows;

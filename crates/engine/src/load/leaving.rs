@@ -12,7 +12,7 @@ use runtime::sync::Cancel;
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder};
 
-use super::key_arrays;
+use super::keys::key_arrays;
 use crate::catalog::entry::TableEntry;
 use crate::database::Database;
 use crate::sorter::Sorter;
@@ -125,7 +125,7 @@ impl Left {
             }
             Left::Keys(keys) => keys.others(&entry.layout.key, &rows, &ids).await?,
         };
-        let internal = crate::dml::internal;
+        let internal = crate::fault::internal;
         let stays = BooleanArray::from(stays);
         let kept = arrow_select::filter::filter_record_batch(&rows, &stays).map_err(internal)?;
         Ok((kept, arrow_select::filter::filter(&ids, &stays).map_err(internal)?))

@@ -12,14 +12,15 @@ use types::{LogicalType, SqlResult};
 use super::index::index_tree;
 use super::leaving::Left;
 use super::sorting::{Sorting, TreeSpec};
-use super::{LoadReport, drop_trees};
+use super::table_loader::LoadReport;
+use super::trees::drop_trees;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::row_ids::{FIRST_ROW_ID, row_ids};
 use crate::columns::load::{ColumnLoad, Loading};
 use crate::columns::remote::publish::{publish, refuse_in_block};
 use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::database::Database;
-use crate::locks::WriteRight;
+use crate::locks::table::WriteRight;
 use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::{fault, isolation};
@@ -162,7 +163,7 @@ impl Loader {
                 None => row_ids(0, batch.num_rows()),
             };
             let columns: Vec<usize> = (0..column_count).collect();
-            let rows = batch.project(&columns).map_err(crate::dml::internal)?;
+            let rows = batch.project(&columns).map_err(crate::fault::internal)?;
             let (rows, ids) = left.staying(&entry, rows, ids).await?;
             self.push_with_ids(&rows, &ids).await?;
         }

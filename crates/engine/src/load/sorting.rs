@@ -11,9 +11,10 @@ use types::key::KeyEncoder;
 use types::row::RowLayout;
 use types::{SqlError, SqlResult};
 
+use super::keys::key_arrays;
 use super::loader::Target;
 use super::tree::{Filling, write_tree};
-use super::{drop_trees, key_arrays};
+use super::trees::drop_trees;
 use crate::database::Database;
 use crate::fault;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};

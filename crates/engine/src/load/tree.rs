@@ -7,7 +7,8 @@ use storage::{Store, TreeId};
 use types::SqlResult;
 use types::key::KeyColumn;
 
-use super::{drop_trees, duplicate_key};
+use super::keys::duplicate_key;
+use super::trees::drop_trees;
 use crate::database::Job;
 use crate::fault;
 use crate::sorter::merge::Sorted;

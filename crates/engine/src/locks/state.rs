@@ -7,7 +7,7 @@ use runtime::sync::WaitQueue;
 
 use storage::{TreeId, planted};
 
-use super::{LockKey, LockMode, LockShown, RightKind, ShownLock};
+use super::mode::{LockKey, LockMode, LockShown, RightKind, ShownLock};
 
 #[derive(Default)]
 pub(super) struct State {

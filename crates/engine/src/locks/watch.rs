@@ -7,7 +7,8 @@ use std::time::Duration;
 use runtime::time;
 use types::SqlResult;
 
-use super::{LockShown, LockWait, Locks, RightKind};
+use super::mode::{LockShown, RightKind};
+use super::table::{LockWait, Locks};
 use crate::database::Database;
 use crate::session::Session;
 

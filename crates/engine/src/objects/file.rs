@@ -14,7 +14,7 @@ use super::path::ObjectPath;
 use super::ranges::{joined, requests};
 use super::stores::Bucket;
 use super::tally::Tally;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::waiting::{Beside, all};
 
 /// An object as a statement found it; clones are the same.

@@ -7,7 +7,7 @@ use types::{SqlError, SqlResult};
 use super::fault::of_object;
 use super::path::ObjectPath;
 use super::stores::Bucket;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 
 /// Bytes of a part: what a request is worth (AnyBlob paper, section 2.4).
 const PART_BYTES: usize = 16 << 20;

@@ -7,8 +7,8 @@ use types::row::RowLayout;
 
 use super::fetch::Fetch;
 use super::rows::{RowKeys, Rows};
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
 use crate::visible::VisibleTree;
 

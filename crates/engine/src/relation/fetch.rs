@@ -11,7 +11,7 @@ use super::access::depth;
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::columns::fetch::ChunkFetch;
-use crate::dml::internal;
+use crate::fault::internal;
 use crate::visible::VisibleTree;
 
 /// Fetches rows by their primary keys, those that index entries end with.

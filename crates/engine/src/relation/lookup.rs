@@ -10,8 +10,8 @@ use types::{SqlError, SqlResult};
 use super::access::{Relation, depth};
 use super::keys::beginning_with;
 use super::rows::Rows;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
 
 pub(crate) struct TableLookup {

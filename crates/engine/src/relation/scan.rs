@@ -12,8 +12,8 @@ use types::SqlResult;
 use super::access::{Relation, depth};
 use super::keys::{bounds, low_key};
 use super::rows::Rows;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
 use crate::visible::{Bounds, FirstEntries};
 

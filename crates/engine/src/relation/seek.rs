@@ -13,8 +13,8 @@ use types::{SqlError, SqlResult};
 use super::keys::encode;
 use super::lookup::in_order;
 use super::rows::Rows;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::visible::VisibleTree;
 
 /// The scan of a plan that is nothing but a scan of a clustered tree; what it is restricted by

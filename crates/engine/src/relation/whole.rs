@@ -8,8 +8,8 @@ use storage::{Depth, RangePart};
 use types::SqlResult;
 
 use super::rows::Rows;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns;
 use crate::columns::rows::ChunkRows;
 use crate::visible::VisibleTree;

@@ -3,7 +3,7 @@
 use sql::parse::{CreateSecret, Secret};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::StoredSecret;
+use super::stored::StoredSecret;
 use crate::objects::location::{Location, Scheme};
 use crate::objects::seal::key_of;
 use crate::objects::stores::price_of;

@@ -12,8 +12,9 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::Session;
 use crate::catalog::entry::TableEntry;
-use crate::catalog::{Numbered, Snapshot};
-use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
+use crate::catalog::snapshot::{Numbered, Snapshot};
+use crate::locks::mode::{LockKey, LockMode};
+use crate::locks::table::{DEADLOCK, LockWait, WriteRight};
 use crate::waiting::let_others;
 use crate::writing::Writing;
 

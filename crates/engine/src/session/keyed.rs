@@ -10,7 +10,8 @@ use sql::constraints::ColumnDefault;
 use sql::{Parameter, Template, quote_ident};
 use types::{Column, SqlError, SqlResult, SqlState, oid};
 
-use super::{Client, Session};
+use super::Session;
+use super::client::Client;
 use crate::activity::Announced;
 use crate::datum::{Datum, Row};
 use crate::prepared::Prepared;

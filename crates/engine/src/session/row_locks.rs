@@ -19,15 +19,16 @@ use types::{SqlError, SqlResult, SqlState};
 use super::Session;
 use crate::access;
 use crate::block::Block;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
-use crate::dml::internal;
+use crate::catalog::snapshot::Snapshot;
 use crate::dml::rows::concatenated;
+use crate::fault::internal;
 use crate::isolation;
-use crate::locks::{LockKey, LockMode, LockWait};
+use crate::locks::mode::{LockKey, LockMode};
+use crate::locks::table::LockWait;
 use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::waiting::let_others;
 
 /// Rows that are looked at for each that is wanted, where locked ones are skipped.

@@ -9,10 +9,11 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
 use crate::block::Block;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::deferred::Deferrals;
 use crate::isolation::{self, Isolation};
-use crate::locks::{LockKey, LockMode, LockWait};
+use crate::locks::mode::{LockKey, LockMode};
+use crate::locks::table::LockWait;
 use crate::notice::Notice;
 use crate::result::StatementResult;
 use crate::settings::setting::Setting;

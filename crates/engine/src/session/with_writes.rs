@@ -14,7 +14,7 @@ use super::Session;
 use super::rows::RowStatement;
 use crate::columns::remote::writable::check_writable;
 use crate::result::StatementResult;
-use crate::system::SystemCatalog;
+use crate::system::catalog::SystemCatalog;
 use crate::system::results::Results;
 use crate::timeout::StatementTimeout;
 

@@ -40,7 +40,9 @@ pub(super) async fn write(
 async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'static str> {
     match statement {
         Statement::AlterTable(alter) => {
-            Box::pin(ddl::alter::alter_table(writing, &alter)).await.map(|()| "ALTER TABLE")
+            Box::pin(ddl::alter::statement::alter_table(writing, &alter))
+                .await
+                .map(|()| "ALTER TABLE")
         }
         Statement::CreateSequence(create) => {
             ddl::sequence::create_sequence(writing, &create).await.map(|()| "CREATE SEQUENCE")
@@ -52,7 +54,7 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
             view::create(writing, create).await.map(|()| "CREATE VIEW")
         }
         Statement::CreateIndex(index) => {
-            ddl::create_index(writing, &index).await.map(|()| "CREATE INDEX")
+            ddl::index::create_index(writing, &index).await.map(|()| "CREATE INDEX")
         }
         Statement::Drop(drop) => drop_objects(writing, &drop).await,
         Statement::Truncate(truncate) => {
@@ -61,7 +63,7 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
         Statement::Comment(comment) => {
             comments::comment(writing, comment).await.map(|()| "COMMENT")
         }
-        Statement::Secret(statement) => secrets::change(writing, &statement).await,
+        Statement::Secret(statement) => secrets::change::change(writing, &statement).await,
         Statement::Reorganize { table } => {
             reorganize::reorganize(writing, &table).await.map(|()| "REORGANIZE")
         }
@@ -75,9 +77,9 @@ async fn drop_objects(writing: &Writing<'_>, drop: &parse::Drop) -> SqlResult<&'
         DropObject::View => {
             view::drop(writing, &drop.names, drop.if_exists).await.map(|()| "DROP VIEW")
         }
-        DropObject::Index => {
-            ddl::drop_indexes(writing, &drop.names, drop.if_exists).await.map(|()| "DROP INDEX")
-        }
+        DropObject::Index => ddl::index::drop_indexes(writing, &drop.names, drop.if_exists)
+            .await
+            .map(|()| "DROP INDEX"),
         DropObject::Sequence => {
             ddl::sequence::drop_sequences(writing, drop).await.map(|()| "DROP SEQUENCE")
         }

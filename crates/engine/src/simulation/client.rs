@@ -17,7 +17,7 @@ use super::defined::{Defined, Definition};
 use super::family::{self, Family};
 use super::model::{self, Rows, Step};
 use crate::database::Database;
-use crate::locks::DEADLOCK;
+use crate::locks::table::DEADLOCK;
 use crate::result::StatementResult;
 use crate::session::Session;
 

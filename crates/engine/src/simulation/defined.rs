@@ -3,7 +3,7 @@
 use sql::catalog::{IndexMethod, TableStorage};
 use stdx::Prng;
 
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::comments::Subject;
 
 /// What a statement that changes definitions leaves.

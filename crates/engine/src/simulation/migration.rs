@@ -7,7 +7,7 @@ use types::SqlResult;
 
 use super::client::{Client, Known, PATIENCE_US, Stop, lock};
 use super::model::{self, Rows};
-use crate::locks::DEADLOCK;
+use crate::locks::table::DEADLOCK;
 
 /// All rows of the copy, as the model has them.
 fn copied_rows(number: usize) -> String {

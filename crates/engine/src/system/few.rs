@@ -8,9 +8,9 @@ use sql::catalog::{TableDef, TableId};
 use sql::{SystemFunction, SystemValue, ViewDef};
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::SystemSchemas;
+use super::schemas::SystemSchemas;
 use super::view::SessionView;
-use crate::catalog::SequenceKey;
+use crate::catalog::sequence::SequenceKey;
 use crate::options::Options;
 
 #[derive(Debug)]

@@ -16,22 +16,24 @@ use types::SqlResult;
 
 use super::sleep::Sleep;
 use crate::access;
+use crate::access::rights::Access;
+use crate::access::role::RoleId;
 use crate::access::session_info::SessionInfo;
-use crate::access::{Access, RoleId};
 use crate::activity::Activities;
 use crate::advisory::{Key, Shown, Wish};
-use crate::catalog::{SequenceKey, Snapshot};
+use crate::catalog::sequence::SequenceKey;
+use crate::catalog::snapshot::Snapshot;
 use crate::comments::Subject;
 use crate::cursors::{CursorInfo, Cursors};
 use crate::lent::LentTables;
-use crate::locks::ShownLock;
+use crate::locks::mode::ShownLock;
 use crate::notifications::Mailbox;
 use crate::numbers::{Given, GivenNumbers, LastNumbers};
 use crate::session::chance::Chance;
 use crate::settings::Settings;
 use crate::settings::setting::Setting;
 use crate::statements::{NamedStatement, Statements};
-use crate::versions::Versions;
+use crate::versions::chain::Versions;
 
 /// A version of the catalog with the session that looks at it. It does not change but by what functions of
 /// the statement ask for, which happens when the statement passes its rows on or ends.

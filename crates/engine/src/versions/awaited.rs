@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use types::{SqlError, SqlState};
 
-use super::Versions;
+use super::chain::Versions;
 
 /// A session waits until its commit is durable.
 pub(super) struct Committing<'a> {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use storage::CheckpointTurn;
 use types::SqlResult;
 
-use super::{Ending, Versions};
-use crate::catalog::Snapshot;
+use super::chain::{Ending, Versions};
+use crate::catalog::snapshot::Snapshot;
 use crate::isolation;
-use crate::locks::{LockWait, WriteRight};
+use crate::locks::table::{LockWait, WriteRight};
 
 impl Versions {
     /// The right to write beside others, and to change definitions, over what is durable.
     ///
     /// # Errors
-    /// As [`crate::locks::Locks::define`], and those of [`Versions::settle_all`].
+    /// As [`crate::locks::table::Locks::define`], and those of [`Versions::settle_all`].
     pub(crate) async fn definer(&self, wait: &LockWait) -> SqlResult<WriteRight> {
         let right = self.locks.define(wait).await?;
         self.settle_before(wait).await.map(|()| right)

@@ -11,7 +11,7 @@ use stdx::sync::Mutex;
 use storage::{CheckpointTurn, Store};
 
 /// A turn that the next publication takes which needs one.
-pub(super) struct Lent {
+pub(crate) struct Lent {
     turn: Mutex<Option<CheckpointTurn>>,
     lent: WaitQueue,
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use storage::{Redo, planted};
 
-use crate::catalog::Snapshot;
-use crate::locks::WriteRight;
+use crate::catalog::snapshot::Snapshot;
+use crate::locks::table::WriteRight;
 use crate::undo::ReadView;
 
 /// Bytes of what is not durable yet, at most, when a commit is acknowledged without waiting: some thousand
@@ -13,7 +13,7 @@ use crate::undo::ReadView;
 const UNAWAITED_BYTES_MAX: usize = 1 << 20;
 
 /// The version that all see, and what comes before and behind it.
-pub(super) struct Catalogs {
+pub(crate) struct Catalogs {
     /// The last one that is on the device.
     pub(super) durable: Arc<Snapshot>,
     /// That one, or a newer one that does not wait for the device.

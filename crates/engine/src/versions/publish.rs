@@ -9,14 +9,15 @@ use std::sync::Arc;
 use storage::{CheckpointTurn, Redo, StorageError, Underway, planted};
 use types::{SqlError, SqlResult};
 
+use super::chain::{CHANGES_MAX, Versions};
+use super::in_doubt;
 use super::pending::Pending;
-use super::{CHANGES_MAX, Versions, in_doubt};
 use crate::catalog;
-use crate::catalog::Snapshot;
 use crate::catalog::persist::Numbers;
+use crate::catalog::snapshot::Snapshot;
 use crate::fault;
-use crate::load::drop_trees;
-use crate::locks::LockWait;
+use crate::load::trees::drop_trees;
+use crate::locks::table::LockWait;
 
 /// What a publication has led to.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use runtime::sync::{Semaphore, SemaphorePermit};
 use stdx::sync::Mutex;
 
 /// The turns of publications.
-pub(super) struct Turns {
+pub(crate) struct Turns {
     /// Of the one who publishes.
     lock: Semaphore,
     /// A publication is about to begin.

@@ -3,7 +3,7 @@
 use storage::Tree;
 
 use crate::catalog::entry::TableEntry;
-use crate::columns::Columns;
+use crate::columns::table::Columns;
 use crate::settings::configuration::Configuration;
 
 /// Bytes of a delta from which on it is merged, however few its rows are: four bodies of chunks.

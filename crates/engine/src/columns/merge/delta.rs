@@ -13,12 +13,12 @@ use storage::Direction;
 use types::SqlResult;
 use types::row::row_id_of;
 
-use super::Stop;
-use crate::catalog::Snapshot;
+use super::stop::Stop;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::deleted::Ids;
 use crate::columns::part::row_key;
-use crate::dml::internal;
+use crate::fault::internal;
 use crate::relation::rows::Rows;
 use crate::visible::{Entries, VisibleTree};
 

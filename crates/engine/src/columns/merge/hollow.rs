@@ -6,14 +6,14 @@ use std::ops::Bound;
 use runtime::IoCounters;
 use storage::Direction;
 
-use super::Stop;
 use super::bounds::Bounds;
-use crate::catalog::Snapshot;
+use super::stop::Stop;
 use crate::catalog::entry::TableEntry;
-use crate::columns::Columns;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::deleted::Ids;
 use crate::columns::part::Part;
 use crate::columns::part::row_key;
+use crate::columns::table::Columns;
 
 /// Marks that are read at once.
 const BATCH_MARKS: usize = 4096;

@@ -16,17 +16,18 @@ use storage::{
 use types::row::row_id_of;
 use types::{SqlError, SqlResult};
 
-use super::Merges;
 use super::delta::Run;
 use super::hollow::Hollow;
-use crate::catalog::Snapshot;
+use super::jobs::Merges;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::columns::part::row_key;
 use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::commit::change_apart;
 use crate::fault;
-use crate::load::drop_trees;
-use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
+use crate::load::trees::drop_trees;
+use crate::locks::mode::{LockKey, LockMode};
+use crate::locks::table::{LockWait, WriteRight};
 use crate::waiting::give_way;
 
 /// How long the turn of a checkpoint is waited for, which one that settles gives on in that time as a rule.

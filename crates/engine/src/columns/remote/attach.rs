@@ -16,7 +16,7 @@ use crate::columns::part::key;
 use crate::database::Database;
 use crate::fault;
 use crate::fault::block as block_error;
-use crate::load::drop_trees;
+use crate::load::trees::drop_trees;
 use crate::objects::fault::of_object;
 use crate::objects::seal::{is_sealed, open_list};
 use crate::objects::stores::Bucket;

@@ -9,8 +9,8 @@ use types::{SqlError, SqlResult};
 use super::attach::attach;
 use super::list::LIST;
 use super::stored::StoredRemote;
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::fault::of_object;
 use crate::writing::Writing;
 
@@ -70,7 +70,7 @@ pub(crate) async fn refresh(writing: &Writing<'_>, name: &str) -> SqlResult<()> 
     let (found, stored) = attach(writing.db, &location, deleted).await?;
     if found != entry.def.schema.columns || !may_follow(&old, stored.remote.as_ref()) {
         let made: Vec<_> = stored.parts.iter().map(|part| part.tree_id()).collect();
-        crate::load::drop_trees(writing.db.store(), &made).await.ok();
+        crate::load::trees::drop_trees(writing.db.store(), &made).await.ok();
         let message = format!("another table than \"{name}\" is at \"{location}\" by now");
         return Err(SqlError::new(types::SqlState("55000"), message)
             .with_hint("Drop it and create it again."));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use serde::{Deserialize, Serialize};
 use types::SqlResult;
 
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::stores::Bucket;
 
 /// Where the bodies of a table's chunks are.

@@ -4,7 +4,7 @@ use objectstore::ErrorKind;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::list::LIST;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::fault::{of_object, of_store};
 use crate::waiting::{Beside, all};
 

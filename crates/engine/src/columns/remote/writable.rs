@@ -3,7 +3,7 @@
 use sql::parse::Statement;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 
 /// Refuses to change a table that another database writes.
 ///

@@ -9,7 +9,7 @@ use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
-use crate::ddl::exists;
+use crate::ddl::names::exists;
 use crate::ddl::sequence::name_sequences;
 use crate::dml::references::referring;
 use crate::writing::Writing;
@@ -26,7 +26,7 @@ pub(super) enum Origin {
 }
 
 /// A table on its way to a new definition.
-pub(super) struct Altered {
+pub(crate) struct Altered {
     pub(super) entry: Arc<TableEntry>,
     pub(super) draft: Draft,
     /// For each new column.

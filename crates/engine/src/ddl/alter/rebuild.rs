@@ -16,8 +16,8 @@ use crate::dml::constraints::{checked, validate_rows};
 use crate::dml::references::{check_all, referring};
 use crate::dml::rows::batch as batch_of;
 use crate::isolation;
-use crate::load::drop_trees;
 use crate::load::loader::{Loader, Rebuilt, Target};
+use crate::load::trees::drop_trees;
 use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -42,7 +42,8 @@ pub(super) async fn rebuild(
     let count = old.def.schema.columns.len();
     let mut table = TableRows::new(writing.snapshot(), old, &ordinals)?;
     while let Some(stored) = unless_cancelled(&writing.cancel, table.next()).await?? {
-        let rows = stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::dml::internal)?;
+        let rows =
+            stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::fault::internal)?;
         let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
         let rows = checked(def, &writing.catalog, rows)?;
         check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys).await?;

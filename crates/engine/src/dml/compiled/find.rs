@@ -9,8 +9,8 @@ use sql::plan::IndexRef;
 use storage::{Depth, Direction};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
 use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
 use crate::relation::keys::{beginning_with, encode};
 use crate::relation::rows::{RowKeys, Rows};
 

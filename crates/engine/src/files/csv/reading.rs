@@ -10,7 +10,7 @@ use sql::parse::{CopyOptions, Header};
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
-use super::CsvFile;
+use super::file::CsvFile;
 use crate::copy::cutter::{Cutter, Portion};
 use crate::copy::input::Input;
 use crate::copy::record::{Field, RecordFormat, RecordReader};
@@ -122,7 +122,7 @@ struct Form {
 }
 
 /// A file that is being read.
-pub(in crate::files) struct Reading {
+pub(crate) struct Reading {
     portions: Portions,
     form: Arc<Form>,
     /// Whether what is read comes from a device.
@@ -134,7 +134,7 @@ pub(in crate::files) struct Reading {
 }
 
 /// Records of a file, not parsed yet.
-pub(in crate::files) struct CsvRows {
+pub(crate) struct CsvRows {
     form: Arc<Form>,
     portion: Portion,
     /// The first one is none of the rows.
@@ -170,7 +170,7 @@ impl Reading {
     ///
     /// # Errors
     /// Those of reading, 22P04 for a header that does not end.
-    pub(in crate::files) async fn next(
+    pub(crate) async fn next(
         &mut self,
         access: Access<'_>,
     ) -> SqlResult<Option<CsvRows>> {
@@ -202,7 +202,7 @@ impl CsvRows {
     ///
     /// # Errors
     /// 22P04 for a record of another length, and what is wrong with values.
-    pub(in crate::files) async fn parse(&self) -> SqlResult<(Vec<ArrayRef>, usize)> {
+    pub(crate) async fn parse(&self) -> SqlResult<(Vec<ArrayRef>, usize)> {
         let Form { path, format, .. } = &*self.form;
         let (mut parsers, mut row_count) = (self.form.parsers(), 0);
         let (mut records, mut record) = (Records::of(path, *format, &self.portion), vec![]);

@@ -15,7 +15,7 @@ use types::{SqlError, SqlResult};
 use super::super::given::{Given, Opened};
 use super::lake::{Lake, damaged};
 use super::layout;
-use crate::dml::internal;
+use crate::fault::internal;
 use crate::files::parquet::decode::{Decoding, Next};
 use crate::objects::file::ObjectFile;
 use crate::objects::room::Room;
@@ -28,7 +28,7 @@ const VALUE_BYTES: usize = 48;
 const POSITIONS_MIN: usize = 4;
 
 /// The delete files of a table, each read once by a scan that needs it.
-pub(in crate::files) struct Deletions {
+pub(crate) struct Deletions {
     lake: Arc<Lake>,
     /// What they hold is counted there.
     room: Arc<Room>,
@@ -60,7 +60,7 @@ pub(super) struct Values {
 pub(super) struct Positions(Vec<i64>);
 
 /// What is deleted of one data file.
-pub(in crate::files) struct Deleted {
+pub(crate) struct Deleted {
     /// How files of positions name it.
     path: String,
     /// Those that have some.
@@ -79,7 +79,7 @@ impl Deletions {
     /// The deletes that count for a data file.
     ///
     /// # Errors
-    /// As [`super::TableFile::open`], and 53200 when there is no memory for them.
+    /// As [`super::file::TableFile::open`], and 53200 when there is no memory for them.
     pub(super) async fn of(
         &self,
         data: &DataFile,
@@ -292,7 +292,7 @@ impl Deleted {
     }
 
     /// Which of some rows are there; `None` for all. The first one has this number in the file.
-    pub(in crate::files) fn kept(
+    pub(crate) fn kept(
         &self,
         stored: &[ArrayRef],
         first_row: u64,

@@ -13,7 +13,7 @@ use super::super::found::Found;
 use super::super::parquet;
 use super::counted::{Counted, Whole};
 use super::vended::Vended;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::copy::files::cannot_open;
 use crate::files::parquet::footer::ParquetFile;
 use crate::objects::file::ObjectFile;
@@ -23,7 +23,7 @@ use crate::objects::tally::Tally;
 use crate::waiting::{Beside, all, unless_cancelled};
 
 /// A table, by one snapshot of it.
-pub(super) struct Lake {
+pub(crate) struct Lake {
     /// Opens objects with the secrets of the statement.
     pub(super) snapshot: Arc<Snapshot>,
     /// Keys that a catalog has handed out for it.

@@ -6,7 +6,7 @@ use sql::plan::RestrictionTest;
 use types::LogicalType;
 
 use super::super::restrict::{Bounds, excludes};
-use super::TableFile;
+use super::file::TableFile;
 use super::values::{self, logical, scalar};
 
 impl TableFile {

@@ -13,7 +13,7 @@ use super::counted::Counted;
 use super::lake::{self, Reader, server_of};
 use super::vended::Vended;
 use super::versions::Located;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::fault::of_object;
 use crate::objects::location::Scheme;
 use crate::objects::path::is_object;
@@ -53,7 +53,7 @@ impl Question {
 ///
 /// # Errors
 /// 42P01 for a table that there is not, 28000 for a token that the catalog refuses, 42501 for a table among the
-/// server's own files, and those of [`super::describe`].
+/// server's own files, and those of [`super::file::describe`].
 pub(super) async fn table(
     call: &FileCall,
     catalog: &str,

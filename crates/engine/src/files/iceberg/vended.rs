@@ -10,12 +10,12 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::lake::{self, server_of};
 use super::rest::Question;
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::fault::of_store;
 use crate::objects::location::{Location, is_within};
 use crate::objects::path::ObjectPath;
 use crate::objects::stores::Bucket;
-use crate::secrets::StoredSecret;
+use crate::secrets::stored::StoredSecret;
 
 /// All sets of keys of a table; none for one that no catalog has.
 #[derive(Default)]

@@ -12,9 +12,10 @@ use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 use types::{LogicalType, SqlResult};
 
-use super::super::{convert, damaged};
+use super::super::convert;
 use super::footer::{ParquetFile, guarded};
 use crate::copy::files::RandomFile;
+use crate::files::file::damaged;
 use crate::objects::room::Taken;
 use crate::objects::tally::Tally;
 
@@ -22,7 +23,7 @@ use crate::objects::tally::Tally;
 pub(super) const BATCH_ROWS: usize = 8192;
 
 /// Rows of a row group that are being decoded.
-pub(in crate::files) struct Decoding {
+pub(crate) struct Decoding {
     parquet: Arc<ParquetFile>,
     file: Arc<RandomFile>,
     group: usize,
@@ -43,7 +44,7 @@ pub(in crate::files) struct Decoding {
 type Pieces = Vec<(Range<u64>, Bytes)>;
 
 /// What comes next.
-pub(in crate::files) enum Next {
+pub(crate) enum Next {
     Rows(Decoded),
     /// These bytes are needed.
     Wants(Vec<Range<u64>>),
@@ -51,11 +52,11 @@ pub(in crate::files) enum Next {
 }
 
 /// Rows as they are decoded.
-pub(in crate::files) struct Decoded {
+pub(crate) struct Decoded {
     /// The number of the first one in the file.
-    pub(in crate::files) first_row: u64,
-    pub(in crate::files) arrays: Vec<ArrayRef>,
-    pub(in crate::files) row_count: usize,
+    pub(crate) first_row: u64,
+    pub(crate) arrays: Vec<ArrayRef>,
+    pub(crate) row_count: usize,
 }
 
 impl Decoding {
@@ -64,7 +65,7 @@ impl Decoding {
     ///
     /// # Errors
     /// 22P04, and those of opening the file.
-    pub(in crate::files) async fn begin(
+    pub(crate) async fn begin(
         parquet: &Arc<ParquetFile>,
         group: usize,
         rows: Option<Range<usize>>,
@@ -120,7 +121,7 @@ impl Decoding {
     }
 
     /// Whether its bytes come from a store.
-    pub(in crate::files) fn is_of_object(&self) -> bool {
+    pub(crate) fn is_of_object(&self) -> bool {
         self.file.is_object()
     }
 
@@ -128,7 +129,7 @@ impl Decoding {
     ///
     /// # Errors
     /// 22P04
-    pub(in crate::files) fn next(&mut self) -> SqlResult<Next> {
+    pub(crate) fn next(&mut self) -> SqlResult<Next> {
         match guarded(&self.parquet.found.path, || self.decoder.try_decode())? {
             DecodeResult::NeedsData(ranges) => Ok(Next::Wants(ranges)),
             DecodeResult::Finished if self.rows_left.is_none_or(|left| left == 0) => Ok(Next::End),
@@ -155,7 +156,7 @@ impl Decoding {
     ///
     /// # Errors
     /// 22P04, and those of reading.
-    pub(in crate::files) async fn supply(
+    pub(crate) async fn supply(
         &mut self,
         ranges: &[Range<u64>],
         taken: Option<Taken>,

@@ -15,10 +15,10 @@ use runtime::sync::Cancel;
 use types::{SqlError, SqlResult};
 
 use super::super::convert::decoded;
-use super::super::damaged;
 use super::super::found::Found;
 use super::pages;
 use crate::copy::files::RandomFile;
+use crate::files::file::damaged;
 use crate::objects::tally::Tally;
 use crate::waiting::unless_cancelled;
 
@@ -33,8 +33,8 @@ const END_BYTES: u64 = 256 << 10;
 const HEAD_BYTES: u64 = 4;
 
 /// A Parquet file of which the end is known.
-pub(in crate::files) struct ParquetFile {
-    pub(in crate::files) found: Found,
+pub(crate) struct ParquetFile {
+    pub(crate) found: Found,
     pub(super) length: u64,
     pub(super) metadata: ArrowReaderMetadata,
     /// Where in the file the columns of the first file stand.
@@ -51,7 +51,7 @@ impl std::fmt::Debug for ParquetFile {
 ///
 /// # Errors
 /// 22P04 when it is none of such a file; those of reading.
-pub(in crate::files) async fn open(
+pub(crate) async fn open(
     found: &Found,
     tally: &Tally,
     cancel: &Cancel,
@@ -213,7 +213,7 @@ impl ParquetFile {
     }
 
     /// How many row groups it has.
-    pub(in crate::files) fn group_count(&self) -> usize {
+    pub(crate) fn group_count(&self) -> usize {
         self.groups().len()
     }
 

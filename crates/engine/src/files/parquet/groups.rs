@@ -14,7 +14,7 @@ use super::footer::ParquetFile;
 
 /// Whether no row of a group can fulfil a test of a column, which is given by its number in the first
 /// file. What the file does not say excludes nothing.
-pub(in crate::files) fn is_skipped(
+pub(crate) fn is_skipped(
     file: &ParquetFile,
     group: usize,
     column: (usize, LogicalType),

@@ -6,7 +6,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::super::found::Found;
 use super::{check_count, has_wildcard, is_match, none_match};
-use crate::catalog::Snapshot;
+use crate::catalog::snapshot::Snapshot;
 use crate::objects::fault::of_store;
 use crate::objects::file::ObjectFile;
 use crate::objects::path::ObjectPath;

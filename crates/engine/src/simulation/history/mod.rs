@@ -32,10 +32,10 @@ use super::{Failure, attempt};
 use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;
-use crate::locks::LockWait;
+use crate::locks::table::LockWait;
 use crate::options::{Options, Simulation};
 use crate::settings::configuration::{Configuration, Origin};
-use crate::versions::Versions;
+use crate::versions::chain::Versions;
 
 pub use graph::{Access, Transaction};
 pub use survivors::{Survivors, cut};

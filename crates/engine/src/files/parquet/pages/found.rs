@@ -22,7 +22,7 @@ use super::{SLICE_BYTES, are_right};
 impl ParquetFile {
     /// The file with an index of the pages of these columns of a group, by what was read of it; `None` where that
     /// is no larger than a slice, or cannot be cut. Columns are given by their numbers in the first file.
-    pub(in crate::files) fn indexed(
+    pub(crate) fn indexed(
         &self,
         group: usize,
         numbers: &[usize],

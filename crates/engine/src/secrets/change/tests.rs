@@ -1,6 +1,6 @@
 //! Which secret a location gets, and that none shows its keys.
 
-use super::{Secrets, StoredSecret};
+use crate::secrets::stored::{Secrets, StoredSecret};
 use crate::objects::location::Location;
 
 fn secret(name: &str, scope: &str) -> StoredSecret {

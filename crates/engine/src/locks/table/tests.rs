@@ -3,6 +3,7 @@
 use runtime::{Config, Runtime};
 
 use super::*;
+use storage::TreeId;
 
 fn run<T: Send + 'static, F: Future<Output = T> + 'static>(
     make: impl FnOnce() -> F + Send + 'static,

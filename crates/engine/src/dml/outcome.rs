@@ -1,0 +1,21 @@
+//! The result of a statement that changes rows.
+
+use arrow_array::RecordBatch;
+use sql::dml::RowExprs;
+use types::SqlResult;
+
+use crate::result::{ResultSet, StatementResult};
+
+/// The result of a statement that changed `count` rows: its tag, or the rows it returns.
+pub(crate) fn outcome(
+    verb: &str,
+    count: usize,
+    returning: Option<&RowExprs>,
+    rows: &RecordBatch,
+) -> SqlResult<StatementResult> {
+    let tag = format!("{verb} {count}");
+    let Some(returning) = returning else { return Ok(StatementResult::Command { tag }) };
+    let batches = vec![returning.evaluate(rows)?];
+    let schema = returning.schema.clone();
+    Ok(StatementResult::Rows(ResultSet { schema, batches, tag, figures: None }))
+}

@@ -1,0 +1,391 @@
+//! The lock table.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::sync::{Cancel, WaitQueue};
+use runtime::time;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::mode::{LockKey, LockMode, LockShown, ShownLock};
+use super::state::State;
+use super::watch::LockWatch;
+use crate::waiting::{give_way, unless_cancelled};
+
+/// Several wait for each other in a circle.
+pub(crate) const DEADLOCK: SqlState = SqlState("40P01");
+
+/// Keys that are locked before other tasks have their turn.
+pub(crate) const KEYS_AT_ONCE: usize = 1 << 10;
+
+/// How long a statement waits for others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LockWait {
+    /// Ends the wait with 57014.
+    pub(crate) cancel: Cancel,
+    /// `lock_timeout`
+    pub(crate) timeout: Option<Duration>,
+    /// Whose statement that is.
+    pub(crate) session: Option<u64>,
+    /// Who wants to know that it takes long.
+    pub(crate) watch: Option<Arc<LockWatch>>,
+}
+
+impl LockWait {
+    /// The same for who fails instead of waiting.
+    pub(crate) fn without_waiting(self) -> LockWait {
+        LockWait { timeout: Some(Duration::ZERO), ..self }
+    }
+
+    /// Waits no longer than the statement may.
+    ///
+    /// # Errors
+    /// Those of `work`; 55P03, 57014.
+    async fn bound<T>(
+        &self,
+        right: &WriteRight,
+        work: impl Future<Output = SqlResult<T>>,
+    ) -> SqlResult<T> {
+        let waited = unless_cancelled(&self.cancel, self.watched(&right.0.locks, work));
+        match self.timeout {
+            None => waited.await?,
+            Some(timeout) => time::timeout(timeout, waited).await.map_err(|_| too_long())??,
+        }
+    }
+}
+
+/// The locks of a database.
+#[derive(Clone, Default)]
+pub(crate) struct Locks(Arc<Shared>);
+
+#[derive(Default)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Of those that wait for the right to write.
+    waiting: WaitQueue,
+}
+
+/// The right to write, with the keys that are locked under it, until its last clone goes.
+#[derive(Clone)]
+pub(crate) struct WriteRight(Arc<Held>);
+
+pub(crate) struct Held {
+    locks: Locks,
+    id: u64,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Locks {
+    /// The right to write beside others.
+    ///
+    /// # Errors
+    /// 55P03 when that takes longer than the statement may wait, 57014 when it is cancelled.
+    pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = self.new_right();
+        right.share(wait).await?;
+        Ok(right)
+    }
+
+    /// The right to write beside others, and to change definitions.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = self.new_right();
+        right.define(wait).await?;
+        Ok(right)
+    }
+
+    /// The right to write alone.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = self.new_right();
+        right.take_alone(wait).await?;
+        Ok(right)
+    }
+
+    /// The right to write beside others, for who waits for nobody, or for keys a moment at most: no statement fails
+    /// with 40P01 because of such a wait.
+    pub(crate) fn try_share(&self) -> Option<WriteRight> {
+        let right = self.new_right();
+        let mut state = right.state();
+        state.share(right.0.id, None)?;
+        state.set_giving_up(right.0.id);
+        drop(state);
+        Some(right)
+    }
+
+    fn new_right(&self) -> WriteRight {
+        WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }))
+    }
+
+    /// What is held and waited for, to be shown.
+    pub(crate) fn shown(&self) -> Vec<ShownLock> {
+        self.0.state().shown()
+    }
+
+    /// What a session waits for, and the sessions in its way.
+    pub(crate) fn wait_of(&self, session: u64) -> Option<(LockShown, Vec<u64>)> {
+        let state = self.0.state();
+        Some((state.wanted(session)?, state.blocking(session)))
+    }
+
+    /// Whether a session has the right to write.
+    pub(crate) fn has_right(&self, session: u64) -> bool {
+        self.0.state().has_right(session)
+    }
+
+    /// The sessions that a session waits for.
+    pub(crate) fn blocking(&self, session: u64) -> Vec<u64> {
+        self.0.state().blocking(session)
+    }
+}
+
+impl WriteRight {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.locks.0.state()
+    }
+
+    /// Whether nobody else writes.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.state().is_exclusive(self.0.id)
+    }
+
+    /// Whether it may change definitions.
+    pub(crate) fn may_define(&self) -> bool {
+        self.state().may_define(self.0.id)
+    }
+
+    /// Has the right, if an attempt to have more of it has lost it.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        if self.state().share(id, wait.session).is_some() {
+            return Ok(());
+        }
+        self.state().sharing.insert(id, wait.session);
+        let _sharing = Sharing(self);
+        let shared = async {
+            self.0.locks.0.waiting.wait(|| self.state().share(id, wait.session)).await;
+            Ok(())
+        };
+        wait.bound(self, shared).await
+    }
+
+    /// May change definitions from now on. One that has locked nothing lets others go first.
+    ///
+    /// # Errors
+    /// As [`Locks::share`]; 40P01 when the one who may do so now waits for this one.
+    pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        if self.state().define(id, wait.session).is_some() {
+            return Ok(());
+        }
+        if self.state().leave_unlocked(id) {
+            self.0.locks.0.waiting.wake_all();
+            self.state().defining.insert(id, wait.session);
+        } else if !self.state().begin_define(id) {
+            return Err(deadlock());
+        }
+        let _defining = Defining(self);
+        let may_define = async {
+            self.0.locks.0.waiting.wait(|| self.state().define(id, wait.session)).await;
+            Ok(())
+        };
+        wait.bound(self, may_define).await
+    }
+
+    /// Has it alone from now on. One that has locked nothing lets others go first, unless it may change
+    /// definitions already.
+    ///
+    /// # Errors
+    /// As [`Locks::share`]; 40P01 when another one waits for the same, or for this one.
+    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        if self.is_exclusive() {
+            return Ok(());
+        }
+        if self.state().leave_unlocked(id) {
+            self.0.locks.0.waiting.wake_all();
+            return self.take_alone(wait).await;
+        }
+        if !self.state().begin_upgrade(id) {
+            return Err(deadlock());
+        }
+        let _upgrade = Upgrade(self);
+        let alone = async {
+            self.0.locks.0.waiting.wait(|| self.state().upgrade(id)).await;
+            Ok(())
+        };
+        wait.bound(self, alone).await
+    }
+
+    async fn take_alone(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        self.state().excluding.insert(id, wait.session);
+        let _excluding = Excluding(self);
+        let alone = async {
+            self.0.locks.0.waiting.wait(|| self.state().exclude(id, wait.session)).await;
+            Ok(())
+        };
+        wait.bound(self, alone).await
+    }
+
+    /// Locks keys; in their order, lest two wait for each other, whole tables before keys of any.
+    ///
+    /// # Errors
+    /// 40P01, 55P03, 57014. What was locked stays so.
+    pub(crate) async fn lock(
+        &self,
+        mut wanted: Vec<(LockKey, LockMode)>,
+        wait: &LockWait,
+    ) -> SqlResult<()> {
+        if self.is_exclusive() {
+            return Ok(());
+        }
+        wanted.sort_unstable_by(|a, b| (!a.0.key.is_empty(), a).cmp(&(!b.0.key.is_empty(), b)));
+        for (nth, (key, mode)) in wanted.into_iter().enumerate() {
+            if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
+                give_way(&wait.cancel).await?;
+            }
+            if self.state().take(self.0.id, &key, mode).is_some() {
+                wait.bound(self, self.wait_for(key, mode)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// May change definitions from now on, if no other one may.
+    pub(crate) fn try_define(&self) -> bool {
+        self.state().define(self.0.id, None).is_some()
+    }
+
+    /// Whether another one waits until nobody else writes.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.state().is_wanted_alone()
+    }
+
+    /// Locks a key if nobody else has.
+    pub(crate) fn try_lock(&self, key: &LockKey, mode: LockMode) -> bool {
+        self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
+    }
+
+    /// How many keys are locked.
+    pub(crate) fn count_locked(&self) -> usize {
+        self.state().count_locked(self.0.id)
+    }
+
+    /// Lets all keys go, and keeps the right.
+    pub(crate) fn let_go(&self) {
+        let queues = self.state().let_go(self.0.id);
+        queues.iter().for_each(|queue| queue.wake_all());
+    }
+
+    /// Lets all keys go, and the right with them unless it may change definitions: others of a circle may wait
+    /// for it alone. Who goes on shares it again first ([`WriteRight::share`]).
+    pub(crate) fn leave(&self) {
+        self.let_go();
+        if self.state().leave_unlocked(self.0.id) {
+            self.0.locks.0.waiting.wake_all();
+        }
+    }
+
+    async fn wait_for(&self, key: LockKey, mode: LockMode) -> SqlResult<()> {
+        let id = self.0.id;
+        if !self.state().begin_wait(id, &key, mode) {
+            return Err(deadlock());
+        }
+        let _waiting = Waiting(self);
+        loop {
+            let Some(queue) = self.state().take(id, &key, mode) else { return Ok(()) };
+            // The lock may have gone and come again between a call and its answer: with another queue.
+            let taken = || match self.state().take(id, &key, mode) {
+                None => Some(true),
+                Some(other) => (!Arc::ptr_eq(&other, &queue)).then_some(false),
+            };
+            if queue.wait(taken).await {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let queues = self.locks.0.state().leave(self.id);
+        queues.iter().for_each(|queue| queue.wake_all());
+        self.locks.0.waiting.wake_all();
+    }
+}
+
+/// Waits to have the right beside others.
+pub(crate) struct Sharing<'a>(&'a WriteRight);
+
+impl Drop for Sharing<'_> {
+    fn drop(&mut self) {
+        self.0.state().sharing.remove(&self.0.0.id);
+    }
+}
+
+/// Waits until it may change definitions.
+pub(crate) struct Defining<'a>(&'a WriteRight);
+
+impl Drop for Defining<'_> {
+    fn drop(&mut self) {
+        self.0.state().end_define(self.0.0.id);
+    }
+}
+
+/// Waits to have the right alone: those that want to share it come later.
+pub(crate) struct Excluding<'a>(&'a WriteRight);
+
+impl Drop for Excluding<'_> {
+    fn drop(&mut self) {
+        self.0.state().excluding.remove(&self.0.0.id);
+        self.0.0.locks.0.waiting.wake_all();
+    }
+}
+
+/// Has the right and waits to have it alone.
+pub(crate) struct Upgrade<'a>(&'a WriteRight);
+
+impl Drop for Upgrade<'_> {
+    fn drop(&mut self) {
+        self.0.state().upgrading = None;
+        self.0.0.locks.0.waiting.wake_all();
+    }
+}
+
+/// Waits for a key.
+pub(crate) struct Waiting<'a>(&'a WriteRight);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let queue = self.0.state().end_wait(self.0.0.id);
+        queue.iter().for_each(|queue| queue.wake_all());
+    }
+}
+
+pub(crate) fn too_long() -> SqlError {
+    SqlError::new(SqlState("55P03"), "canceling statement due to lock timeout")
+}
+
+pub(crate) fn deadlock() -> SqlError {
+    SqlError::new(DEADLOCK, "deadlock detected")
+        .with_detail(
+            "Another transaction waits for what this one has locked, and holds what it wants.",
+        )
+        .with_hint("The transaction might succeed if retried.")
+}
+
+#[cfg(test)]
+mod tests;
