@@ -24,7 +24,7 @@ use crate::locks::watch::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
 use crate::session::cancel::CancelHandle;
-use crate::session::transaction::TransactionStatus;
+use crate::session::status::TransactionStatus;
 use crate::settings::ExecutionMode;
 
 use statistics::RunFigures;

@@ -21,7 +21,6 @@ use crate::columns::merge::bounds::Bounds;
 use crate::columns::merge::jobs::Merges;
 use crate::columns::merge::status::MergeStatus;
 use crate::device::Device;
-use crate::load::table_loader::TableLoader;
 use crate::locks::table::{LockWait, WriteRight};
 use crate::memory::Shares;
 use crate::objects::stores::Stores;
@@ -29,7 +28,6 @@ use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::plans::Plans;
 use crate::recovery;
-use crate::session::Session;
 use crate::settings;
 use crate::settings::configuration::Configuration;
 use crate::system::schemas::SystemSchemas;
@@ -170,11 +168,6 @@ impl Database {
         })
     }
 
-    /// A session: settings, and one statement at a time.
-    pub fn session(&self) -> Session {
-        Session::new(self.clone())
-    }
-
     /// What sessions begin with, and what they can ask about the server.
     pub fn configuration(&self) -> Arc<Configuration> {
         self.inner.configuration.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -208,11 +201,6 @@ impl Database {
     /// All tables, ordered by name.
     pub fn tables(&self) -> Vec<Arc<TableDef>> {
         sql::catalog::Catalog::tables(&*self.snapshot())
-    }
-
-    /// Fills the empty table named `table`.
-    pub fn load(&self, table: &str) -> SqlResult<TableLoader<'_>> {
-        TableLoader::new(self, table)
     }
 
     /// Which ring each worker runs on, and why.

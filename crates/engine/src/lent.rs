@@ -10,13 +10,11 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use exec::{Access, LocalFuture, Part, Source, Step};
-use sql::catalog::{Catalog, TableDef, TableId, TableStatistics, TableStorage};
+use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use sql::plan::Scan;
-use sql::{NamedRelation, Template};
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::files::convert::{converted, exactly, logical, name_of_unknown};
-use crate::session::Session;
 
 /// Ids of lent relations lie between those of parts of a statement and those of files.
 const FIRST_ID: u32 = TableId::SYSTEM + (5 << 28);
@@ -62,51 +60,21 @@ impl Lent {
     }
 }
 
-impl Session {
-    /// Has queries of this session read rows by this name, until another call with the name or
-    /// [`Session::take_back`].
-    pub fn lend(&mut self, name: &str, lent: Lent) {
-        Arc::make_mut(&mut self.lent).add(name, lent);
-    }
-
-    /// Forgets rows that were lent; whether there were any of this name.
-    pub fn take_back(&mut self, name: &str) -> bool {
-        Arc::make_mut(&mut self.lent).relations.remove(name).is_some()
-    }
-
-    /// The relations that a statement names and nobody knows: no table, no view, nothing of the system,
-    /// and nothing that was lent.
-    pub fn unknown_relations(&self, template: &Template) -> Vec<NamedRelation> {
-        let named = template.relations();
-        if named.is_empty() {
-            return named;
-        }
-        let catalog = self.system_catalog();
-        let is_unknown = |relation: &NamedRelation| {
-            let name = &relation.name;
-            catalog.table(name).is_none()
-                && catalog.view(name).is_none()
-                && catalog.system_table("pg_catalog", name).is_none()
-        };
-        named.into_iter().filter(is_unknown).collect()
-    }
-}
-
 /// The lent relations of a session, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LentTables {
-    relations: BTreeMap<String, LentTable>,
+    pub(crate) relations: BTreeMap<String, LentTable>,
     lent_count: u32,
 }
 
 #[derive(Clone, Debug)]
-struct LentTable {
+pub(crate) struct LentTable {
     def: Arc<TableDef>,
     batches: Arc<Vec<RecordBatch>>,
 }
 
 impl LentTables {
-    fn add(&mut self, name: &str, lent: Lent) {
+    pub(crate) fn add(&mut self, name: &str, lent: Lent) {
         let Lent { columns, batches } = lent;
         let row_count = batches.iter().map(|batch| batch.num_rows() as u64).sum();
         let statistics = TableStatistics { row_count, ..TableStatistics::default() };

@@ -1,16 +1,17 @@
 //! Look-ups and changes of single rows that come as text with other values each time: the values are
 //! lifted out of the text, and what is left has been planned or compiled before.
 
+pub(crate) mod known;
 pub(crate) mod literals;
 pub(crate) mod write;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use sql::{Parameter, Shape, Statement, Template};
 
 use crate::prepared::{PointExecution, Prepared};
-use crate::session::Session;
+use crate::session::state::Session;
+use known::Known;
 use literals::{ends, follows_equals, literal, plain, quoted, word};
 
 /// Longer texts are looked at no further.
@@ -18,13 +19,6 @@ const TEXT_BYTES_MAX: usize = 1024;
 
 /// Texts that a session remembers.
 const TEXT_COUNT_MAX: usize = 64;
-
-/// Statements by their text without keys.
-#[derive(Default)]
-pub(crate) struct Lifted(HashMap<String, Option<Known>>);
-
-/// A statement without its keys, and what it has in common with others.
-type Known = (Arc<Prepared>, Arc<Shape>);
 
 impl Session {
     /// The look-up by key that `text` is, when that can be told without parsing it anew; `None` says

@@ -7,7 +7,7 @@ use types::SqlResult;
 
 use crate::prepared::Prepared;
 use crate::relation::seek::{FoundRows, Seek};
-use crate::session::Session;
+use crate::session::state::Session;
 
 impl Session {
     /// Runs a prepared look-up by the whole primary key for many values, all in the same version of

@@ -13,41 +13,38 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use runtime::time;
 use sql::plan::Plan;
-use sql::{Bound, Generic, Parameter, PlannerOptions, Statement, Template};
+use sql::{Bound, Generic, PlannerOptions};
 use types::zone::Zone;
 use types::{LogicalType, SqlResult, SqlState};
 
-use crate::planning::Planned;
-use crate::prepared::{Prepared, Switches};
-use crate::session::Session;
+use crate::prepared::Switches;
 use crate::system::catalog::SystemCatalog;
 
 /// Statements that are known: a generic plan of a join takes some 20 KiB, so that all take about 5 MiB.
 const PLANS_MAX: usize = 256;
 
 /// Longer texts have no place there: they are planned each time.
-const TEXT_BYTES_MAX: usize = 16 << 10;
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// Attempts to find a plan that is good for all values: the values of one may be odd, such as a pattern without
 /// wildcards.
-const ATTEMPTS_MAX: u32 = 3;
+pub(crate) const ATTEMPTS_MAX: u32 = 3;
 
 /// What a plan is kept for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    text: Arc<str>,
+    pub(crate) text: Arc<str>,
     /// Which of the text's statements.
-    place: (u64, u64),
-    types: Vec<(Option<LogicalType>, Option<u32>)>,
-    zone: Zone,
-    switches: Switches,
+    pub(crate) place: (u64, u64),
+    pub(crate) types: Vec<(Option<LogicalType>, Option<u32>)>,
+    pub(crate) zone: Zone,
+    pub(crate) switches: Switches,
 }
 
 /// What is known of a statement.
 #[derive(Clone)]
-enum Known {
+pub(crate) enum Known {
     /// It ran once.
     Once,
     /// So many attempts have found that its plans depend on its values.
@@ -71,7 +68,7 @@ impl Plans {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(&self, key: &Key) -> Option<Known> {
+    pub(crate) fn of(&self, key: &Key) -> Option<Known> {
         let mut state = self.state();
         state.use_count += 1;
         let now = state.use_count;
@@ -81,7 +78,7 @@ impl Plans {
     }
 
     /// Keeps what is known, in the place of what was not used for the longest time.
-    fn keep(&self, key: Key, known: Known) {
+    pub(crate) fn keep(&self, key: Key, known: Known) {
         let mut state = self.state();
         if state.known.len() >= PLANS_MAX && !state.known.contains_key(&key) {
             let oldest = state.known.iter().min_by_key(|(_, (used, _))| *used);
@@ -97,10 +94,10 @@ impl Plans {
 
 /// A generic plan that is to be made for a statement.
 pub(crate) struct Wish {
-    key: Key,
+    pub(crate) key: Key,
     /// This one included.
-    attempts: u32,
-    bound: Arc<Bound>,
+    pub(crate) attempts: u32,
+    pub(crate) bound: Arc<Bound>,
 }
 
 impl Wish {
@@ -121,69 +118,5 @@ impl Wish {
         };
         let is_like = |generic: &Generic| generic.is_like(plan, values, catalog, options);
         Ok(generic.filter(is_like).map(Arc::new))
-    }
-}
-
-impl Session {
-    /// A prepared statement with its values: one that is planned has these as parameters.
-    ///
-    /// # Errors
-    /// As [`Template::bind`].
-    pub(crate) fn bound_again(
-        &self,
-        prepared: &Prepared,
-        values: &[Parameter],
-    ) -> SqlResult<Statement> {
-        let template = prepared.template();
-        match self.plan_key(template, values).and_then(|key| self.database().plans().of(&key)) {
-            Some(Known::Generic(generic)) => Ok(generic.statement(template, values)),
-            _ => template.bind_again(values),
-        }
-    }
-
-    /// `None` for what has no generic plan.
-    fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
-        let is_known = |value: &Parameter| value.value.is_some() && value.ty.is_some();
-        if template.text().len() > TEXT_BYTES_MAX || !values.iter().all(is_known) {
-            return None;
-        }
-        Some(Key {
-            text: template.text().clone(),
-            place: template.place(),
-            types: values.iter().map(|value| (value.ty, value.told)).collect(),
-            zone: self.settings.zone.0,
-            switches: self.switches(),
-        })
-    }
-
-    /// How a statement is run that has a generic plan, which is good still.
-    pub(crate) fn planned_before(&self, bound: &Bound, catalog: &SystemCatalog) -> Option<Planned> {
-        let generic = bound.generic().filter(|generic| generic.holds(catalog))?;
-        let (began, options) = (time::now(), self.planner_options_now());
-        let _entered = types::zone::enter(self.context());
-        let plan = generic.plan(&bound.parameters, catalog, &options).ok()?;
-        Some((catalog.clone(), Arc::new(plan), began.elapsed()))
-    }
-
-    /// The generic plan that is to be made of a statement, which runs for the second time.
-    pub(crate) fn wish(&self, bound: Option<&Arc<Bound>>) -> Option<Wish> {
-        let bound = bound?;
-        let key = self.plan_key(&bound.template, &bound.parameters)?;
-        let attempts = match self.database().plans().of(&key) {
-            None => {
-                self.database().plans().keep(key, Known::Once);
-                return None;
-            }
-            Some(Known::EachTime(attempts)) if attempts >= ATTEMPTS_MAX => return None,
-            Some(Known::EachTime(attempts)) => attempts + 1,
-            Some(Known::Once | Known::Generic(_)) => 1,
-        };
-        Some(Wish { key, attempts, bound: bound.clone() })
-    }
-
-    /// Keeps what was made of a wish.
-    pub(crate) fn keep_plan(&self, wish: Wish, made: Option<Arc<Generic>>) {
-        let known = made.map_or(Known::EachTime(wish.attempts), Known::Generic);
-        self.database().plans().keep(wish.key, known);
     }
 }

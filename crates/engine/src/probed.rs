@@ -6,7 +6,7 @@ use crate::database::Database;
 use crate::device::probing::{DEVICE_PROFILE, NOT_PROBED, Prober, asks_to_probe};
 use crate::door;
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::state::Session;
 
 impl Database {
     /// The profile of the device by which reads are priced, as `SHOW device_profile` tells it.

@@ -65,3 +65,7 @@ impl ResultSet {
         ResultSet { schema, batches: vec![batch], tag: tag.to_owned(), figures: None }
     }
 }
+
+pub(crate) fn tag(text: &str) -> StatementResult {
+    StatementResult::Command { tag: text.to_owned() }
+}

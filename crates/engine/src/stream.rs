@@ -14,18 +14,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use runtime::time::{self, Instant};
-use sql::Query;
-use sql::plan::Plan;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::isolation;
 use crate::numbers::Given;
-use crate::prepared::PointExecution;
-use crate::query::{Run, Watch};
-use crate::relation::seek::Seek;
+use crate::query::Run;
 use crate::result::ResultSet;
-use crate::session::Session;
 use crate::system::catalog::SystemCatalog;
 use crate::system::view::SettingChange;
 use crate::timeout::StatementTimeout;
@@ -39,29 +34,29 @@ pub struct RowStream {
     /// The tag without the number of rows.
     verb: String,
     row_count: u64,
-    source: Source,
+    pub(crate) source: Source,
 }
 
-enum Source {
+pub(crate) enum Source {
     /// They are all here.
     Collected(VecDeque<RecordBatch>, String),
     Running(Box<Running>),
 }
 
 /// A query that runs as its rows are taken.
-struct Running {
+pub(crate) struct Running {
     rows: QueryRows,
-    cancel: Cancel,
+    pub(crate) cancel: Cancel,
     /// Of the statement that takes the rows; none while it lies still.
-    timeout: Option<StatementTimeout>,
+    pub(crate) timeout: Option<StatementTimeout>,
     catalog: SystemCatalog,
-    watched: Watched,
+    pub(crate) watched: Watched,
     /// What a query sees that is a serializable transaction, until it has ended.
     alone: Option<ReadView>,
 }
 
 /// What others see of it, and how long it has run without the time that it lay still.
-struct Watched {
+pub(crate) struct Watched {
     activity: Arc<Activity>,
     statement: Option<StatementActivity>,
     ran: Duration,
@@ -73,7 +68,7 @@ struct Watched {
 impl RowStream {
     /// Begins to run a query; call it in a task of the database's runtime. Nothing happens before rows
     /// are asked for.
-    fn start(
+    pub(crate) fn start(
         run: Run,
         activity: Arc<Activity>,
         (cancel, timeout): (Cancel, StatementTimeout),
@@ -142,7 +137,7 @@ impl RowStream {
     }
 
     /// Says so when `statement_timeout` was the reason for the end.
-    fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
+    pub(crate) fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
         match &self.source {
             Source::Collected(..) => result,
             Source::Running(running) => running.judge(result),
@@ -163,7 +158,7 @@ impl RowStream {
     }
 
     /// Refuses rows that were to be locked and that others have changed.
-    fn check_locked(&self) -> SqlResult<()> {
+    pub(crate) fn check_locked(&self) -> SqlResult<()> {
         match &self.source {
             Source::Collected(..) => Ok(()),
             Source::Running(running) => {
@@ -173,7 +168,7 @@ impl RowStream {
     }
 
     /// Refuses what a query has seen so far that is a serializable transaction and has no place among others.
-    fn check_alone(&self) -> SqlResult<()> {
+    pub(crate) fn check_alone(&self) -> SqlResult<()> {
         match &self.source {
             Source::Running(running) => running.alone.as_ref().map_or(Ok(()), isolation::end_reads),
             Source::Collected(..) => Ok(()),
@@ -181,7 +176,7 @@ impl RowStream {
     }
 
     /// The same as a transaction, which is serializable and has this view.
-    fn alone(mut self, view: Option<ReadView>) -> RowStream {
+    pub(crate) fn alone(mut self, view: Option<ReadView>) -> RowStream {
         if let Source::Running(running) = &mut self.source {
             running.alone = view;
         }
@@ -189,7 +184,7 @@ impl RowStream {
     }
 
     /// The sequences that gave numbers out of which a crash would not know.
-    fn given(&self) -> Vec<Given> {
+    pub(crate) fn given(&self) -> Vec<Given> {
         match &self.source {
             Source::Collected(..) => vec![],
             Source::Running(running) => running.catalog.given(),
@@ -223,7 +218,7 @@ impl Drop for Running {
 }
 
 impl Watched {
-    fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         self.ran += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         if let Some(statement) = &mut self.statement {
             statement.elapsed = Some(self.ran);
@@ -231,7 +226,7 @@ impl Watched {
         }
     }
 
-    fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.since = Some(time::now());
         if let Some(statement) = &mut self.statement {
             statement.elapsed = None;
@@ -248,146 +243,5 @@ impl Watched {
         if let Some(statement) = &self.statement {
             self.activity.ended(statement, self.ran, self.rows, error);
         }
-    }
-}
-
-impl Session {
-    /// Begins a query whose rows are taken as they come, within `statement_timeout`; call it in a task of
-    /// the database's runtime. Who takes the rows tells the session of their errors
-    /// ([`Session::fail`]).
-    ///
-    /// # Errors
-    /// What planning says; 25P02 in a failed block.
-    pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
-        self.start_for(query, false).await
-    }
-
-    /// The same of rows that are taken when the transaction has ended, too: what it may read is noted, where that
-    /// is serializable, before it is validated.
-    ///
-    /// # Errors
-    /// As [`Session::start`].
-    pub async fn start_held(&mut self, query: &Query) -> SqlResult<RowStream> {
-        self.start_for(query, true).await
-    }
-
-    async fn start_for(&mut self, query: &Query, is_held: bool) -> SqlResult<RowStream> {
-        let started = self.start_here(query, is_held).await;
-        // What is still to come is seen as it was when it began.
-        let alone = self.looked_alone();
-        started.map(|rows| rows.alone(alone))
-    }
-
-    async fn start_here(&mut self, query: &Query, is_held: bool) -> SqlResult<RowStream> {
-        self.check_not_failed()?;
-        let cancel = self.begin();
-        let timeout = StatementTimeout::start(&self.settings, &cancel);
-        match Box::pin(self.locked(query, &cancel)).await {
-            Ok(None) => {}
-            Ok(Some(locked)) => {
-                let count = locked.row_count() as u64;
-                let ended = timeout.judge(self.activity().end(Ok(locked), count));
-                return self.or_fail(ended).map(RowStream::collected);
-            }
-            Err(error) => {
-                let failed = timeout.judge(self.activity().end(Err(error), 0));
-                return self.or_fail(failed);
-            }
-        }
-        match self.plan(query, &cancel).await {
-            Ok((catalog, plan, planning)) => {
-                let run = self.planned_run(catalog, &plan, planning, &cancel);
-                if is_held && !self.is_idle() {
-                    run.note_tables();
-                }
-                Ok(RowStream::start(run, self.activity().clone(), (cancel, timeout)))
-            }
-            Err(error) => {
-                let failed = timeout.judge(self.activity().end(Err(error), 0));
-                self.or_fail(failed)
-            }
-        }
-    }
-
-    /// Runs a look-up that is planned already: one row is found at once, several are a query. Call it in
-    /// a task of the database's runtime.
-    ///
-    /// # Errors
-    /// What reading says; 25P02 in a failed block.
-    pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
-        self.check_not_failed()?;
-        self.look().await;
-        self.look_alone();
-        let (plan, access) = point.planned();
-        let snapshot = self.database().snapshot();
-        let seek = Seek::of(plan, access, &snapshot);
-        if seek.is_err() {
-            drop(self.looked_alone());
-        }
-        if let Some(seek) = seek? {
-            let found = self.seek(plan, seek).await;
-            let found = self.looked(found);
-            return self.or_fail(found).map(RowStream::collected);
-        }
-        let (cancel, catalog) = (self.begin(), self.system_catalog());
-        let timeout = StatementTimeout::start(&self.settings, &cancel);
-        let run = self.planned_run(catalog, plan, Duration::ZERO, &cancel);
-        let run = run.with_access(Some(access.clone()));
-        let alone = self.looked_alone();
-        let rows = RowStream::start(run, self.activity().clone(), (cancel, timeout));
-        Ok(rows.alone(alone))
-    }
-
-    fn planned_run(
-        &self,
-        catalog: SystemCatalog,
-        plan: &Arc<Plan>,
-        planning: Duration,
-        cancel: &Cancel,
-    ) -> Run {
-        let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
-        Run::new(self.database(), catalog, plan, &self.settings, watch, planning)
-    }
-
-    /// The client has rows of a result that may have more: it may want none of these.
-    ///
-    /// # Errors
-    /// 40001 where the query is a serializable transaction and has no place among others.
-    pub fn check_rows(&mut self, rows: &RowStream) -> SqlResult<()> {
-        let checked = rows.check_alone();
-        self.or_fail(checked)
-    }
-
-    /// A result lies still until its client asks for more: other statements may run meanwhile.
-    pub fn pause(&mut self, rows: &mut RowStream) {
-        if let Source::Running(running) = &mut rows.source {
-            running.watched.pause();
-            running.timeout = None;
-        }
-        self.listen_to(Cancel::default());
-    }
-
-    /// A result goes on, and is what a cancel request ends; the clock of `statement_timeout` starts anew.
-    pub fn resume(&mut self, rows: &mut RowStream) {
-        if let Source::Running(running) = &mut rows.source {
-            running.watched.resume();
-            running.timeout = Some(StatementTimeout::start(self.settings(), &running.cancel));
-            self.listen_to(running.cancel.clone());
-        }
-    }
-
-    /// Does what is left to do when the last row has been taken.
-    ///
-    /// # Errors
-    /// What setting the settings says that the query changed, and what saving sequences says.
-    pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
-        // Numbers that it took may have to wait for who writes.
-        let saved = match rows.check_locked().and_then(|()| rows.check_alone()) {
-            Ok(()) => self.save_numbers(rows.given()).await,
-            outdated => outdated,
-        };
-        let finished = saved.and_then(|()| self.apply(rows.changes()));
-        let finished = rows.judge(finished);
-        self.or_fail(finished)
     }
 }

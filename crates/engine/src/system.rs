@@ -13,7 +13,6 @@ pub(crate) mod sleep;
 pub(crate) mod source;
 pub(crate) mod view;
 
-
 pub use crate::access::acl::{Acl, AclItem, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
 pub use crate::access::check::denied;
 pub use crate::access::rights::{Access, Relation as OwnedRelation};
@@ -22,7 +21,7 @@ pub use crate::access::roles::{DATABASE_OWNER, READ_ALL_STATS, SIGNAL_BACKEND};
 pub use crate::activity::Signals;
 pub use crate::advisory::{Key as AdvisoryKey, Shown as AdvisoryShown, Wish as AdvisoryWish};
 pub use crate::catalog::sequence::SequenceKey;
-pub use crate::comments::Subject;
+pub use crate::comments::subject::Subject;
 pub use crate::locks::mode::{LockMode, LockShown, RightKind, ShownLock};
 pub use schemas::SystemSchemas;
 pub use storage::TreeId;

@@ -29,7 +29,7 @@ use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::{LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
-use crate::session::Session;
+use crate::session::state::Session;
 use crate::settings::Settings;
 use crate::stream::rows::QueryRows;
 use crate::system::catalog::SystemCatalog;

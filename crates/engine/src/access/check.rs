@@ -182,10 +182,12 @@ impl Who<'_> {
             Commented::Table(name) | Commented::View(name) | Commented::Column(name, _) => {
                 self.owns(name)
             }
-            Commented::Index(name) => match crate::comments::table_of_index(self.snapshot, name) {
-                Some(table) => self.owns(table),
-                None => Ok(()),
-            },
+            Commented::Index(name) => {
+                match crate::comments::subject::table_of_index(self.snapshot, name) {
+                    Some(table) => self.owns(table),
+                    None => Ok(()),
+                }
+            }
             Commented::Schema(name) => match self.access.owns(self.role, &self.access.schema) {
                 true => Ok(()),
                 false => Err(privilege_error(format!("must be owner of schema {name}"))),

@@ -4,9 +4,8 @@ use sql::parse::Privilege;
 use types::{SqlError, SqlResult, SqlState};
 
 use super as access;
-use super::role::{BOOTSTRAP, RoleId};
+use super::role::RoleId;
 use crate::catalog::snapshot::Snapshot;
-use crate::database::Database;
 
 /// Who asks, for privileges and for functions and relations that depend on it.
 #[derive(Clone, Debug)]
@@ -20,7 +19,7 @@ pub(crate) struct SessionInfo {
     /// The role of the session, which `SET ROLE NONE` goes back to.
     pub(crate) session_role: RoleId,
     /// The role that logged in.
-    login_role: RoleId,
+    pub(crate) login_role: RoleId,
     /// The database's name.
     pub(crate) database: String,
     /// The session's number, in place of a process id.
@@ -28,21 +27,6 @@ pub(crate) struct SessionInfo {
 }
 
 impl SessionInfo {
-    /// A session of an embedded database, whose name is that of the file: whoever has the file may
-    /// do everything with it.
-    pub(crate) fn new(db: &Database) -> SessionInfo {
-        let user = db.snapshot().access.name(BOOTSTRAP).to_owned();
-        SessionInfo {
-            user: user.clone(),
-            role: BOOTSTRAP,
-            session_user: user,
-            session_role: BOOTSTRAP,
-            login_role: BOOTSTRAP,
-            database: db.name(),
-            pid: std::process::id() as i32,
-        }
-    }
-
     /// The session of a role that has proved who it is. In a database where nobody has made a role or
     /// set a password yet, any name means its one role.
     pub(crate) fn logged_in(

@@ -18,7 +18,7 @@ use super::records::{Key, Kind, Records, all, damaged, fixed};
 use super::sequence::SequenceKey;
 use super::snapshot::{Numbered, Snapshot};
 use crate::columns::stored::StoredColumns;
-use crate::comments::Subject;
+use crate::comments::subject::Subject;
 use crate::device::stored::Profiles;
 use crate::fault;
 use crate::secrets::stored::Secrets;

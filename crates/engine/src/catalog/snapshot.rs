@@ -14,7 +14,7 @@ use super::sequence::SequenceKey;
 use super::tables::Tables;
 use super::temporary::Temporaries;
 use crate::access::rights::{Access, Relation};
-use crate::comments::Comments;
+use crate::comments::subject::Comments;
 use crate::device::stored::Profiles;
 use crate::objects::stores::Stores;
 use crate::secrets::stored::Secrets;
@@ -263,4 +263,26 @@ impl sql::catalog::Catalog for Snapshot {
     fn tables(&self) -> Vec<Arc<TableDef>> {
         self.tables.values().map(|entry| entry.current()).collect()
     }
+}
+
+/// The ordinals of the columns named; each must exist and occur once.
+pub(crate) fn ordinals(
+    snapshot: &Snapshot,
+    table: &str,
+    names: &[String],
+) -> SqlResult<Vec<usize>> {
+    let schema = &snapshot.table(table)?.def.schema;
+    let mut found = vec![];
+    for name in names {
+        let ordinal = schema.ordinal(name).ok_or_else(|| {
+            let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })?;
+        if found.contains(&ordinal) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        found.push(ordinal);
+    }
+    Ok(found)
 }

@@ -19,7 +19,7 @@ use crate::objects::stream::ObjectStream;
 use crate::objects::tally::Tally;
 use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::state::Session;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 use crate::{access, door};

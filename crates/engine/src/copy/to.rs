@@ -20,8 +20,8 @@ use crate::objects::writer::ObjectWriter;
 use crate::pipe::PipeSender;
 use crate::query::{Run, Watch};
 use crate::result::StatementResult;
-use crate::session::Session;
 use crate::session::client::Client;
+use crate::session::state::Session;
 use crate::stream::RowStream;
 use crate::stream::rows::QueryRows;
 use crate::system::catalog::SystemCatalog;
@@ -51,7 +51,7 @@ pub(super) fn ordinals(
         let all = 0..entry.def.schema.columns.len();
         return Ok(all.filter(|ordinal| !generated(ordinal)).collect());
     }
-    let ordinals = crate::session::ordinals(snapshot, table, names)?;
+    let ordinals = crate::catalog::snapshot::ordinals(snapshot, table, names)?;
     match ordinals.iter().find(|ordinal| generated(ordinal)) {
         None => Ok(ordinals),
         Some(ordinal) => {

@@ -6,6 +6,7 @@
 
 pub(crate) mod counted;
 pub(crate) mod deletions;
+pub(crate) mod describe;
 pub(crate) mod file;
 pub(crate) mod lake;
 pub(crate) mod layout;

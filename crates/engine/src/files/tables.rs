@@ -49,10 +49,12 @@ impl FileTables {
         let found = async || super::paths::expand(&call.paths, snapshot, cancel).await;
         let described = match call.format {
             FileFormat::Parquet => {
-                super::parquet::file::describe(call, &found().await?, cancel).await?
+                super::parquet::describe::describe(call, &found().await?, cancel).await?
             }
-            FileFormat::Csv => super::csv::file::describe(call, &found().await?, cancel).await?,
-            FileFormat::Iceberg => super::iceberg::file::describe(call, view, cancel).await?,
+            FileFormat::Csv => {
+                super::csv::describe::describe(call, &found().await?, cancel).await?
+            }
+            FileFormat::Iceberg => super::iceberg::describe::describe(call, view, cancel).await?,
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = FileTable::new(known.len() as u32, call, described)?;

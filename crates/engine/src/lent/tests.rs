@@ -16,7 +16,7 @@ use super::Lent;
 use crate::database::Database;
 use crate::options::{Options, Simulation};
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::state::Session;
 
 fn database() -> Database {
     let simulation = Some(Simulation { disk: Disk::new(1), seed: 1 });

@@ -61,3 +61,10 @@ impl<'a> TableLoader<'a> {
         })
     }
 }
+
+impl Database {
+    /// Fills the empty table named `table`.
+    pub fn load(&self, table: &str) -> SqlResult<TableLoader<'_>> {
+        TableLoader::new(self, table)
+    }
+}

@@ -10,7 +10,6 @@ use types::SqlResult;
 use super::mode::{LockShown, RightKind};
 use super::table::{LockWait, Locks};
 use crate::database::Database;
-use crate::session::Session;
 
 /// Who is told of waits for locks that take long, and from when on they do.
 #[derive(Clone)]
@@ -49,23 +48,14 @@ impl LockWaited {
 
 /// Watches the waits of a statement.
 pub(crate) struct LockWatch {
-    db: Database,
-    session: u64,
-    log: LockLog,
+    pub(crate) db: Database,
+    pub(crate) session: u64,
+    pub(crate) log: LockLog,
 }
 
 impl std::fmt::Debug for LockWatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LockWatch({})", self.session)
-    }
-}
-
-impl Session {
-    /// Who wants to know that the statement waits for long.
-    pub(crate) fn lock_watch(&self) -> Option<Arc<LockWatch>> {
-        let log = self.database().activities().lock_log()?;
-        let (db, session) = (self.database().clone(), self.activity().session_id);
-        Some(Arc::new(LockWatch { db, session, log }))
     }
 }
 

@@ -1,14 +1,10 @@
 //! Commits of a session that were acknowledged before they were durable (`synchronous_commit = off`).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
-
-/// The number of the last version that was acknowledged so and is not known to be durable; 0 is none.
-#[derive(Default)]
-pub(super) struct Acknowledged(AtomicU64);
+use super::state::Session;
 
 impl Session {
     /// Whether its commits wait until they are durable.

@@ -4,8 +4,8 @@ use sql::Statement;
 use sql::parse::{Copied, Discard, RoleStatement, TableLock};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
-use super::transaction::TransactionStatus;
+use super::state::Session;
+use super::status::TransactionStatus;
 use crate::block;
 use crate::statements::Executed;
 

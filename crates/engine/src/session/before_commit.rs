@@ -1,18 +1,11 @@
 //! What a transaction that has written does before it commits.
 
-use sql::catalog::TableId;
 use sql::parse::{CreateTable, Drop, DropObject, OnCommit, Statement};
 use types::{SqlError, SqlResult};
 
-use super::Session;
+use super::state::Passing;
+use super::state::Session;
 use crate::{ddl, dml};
-
-/// A temporary table of which a commit takes something.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Passing {
-    table: TableId,
-    on_commit: OnCommit,
-}
 
 impl Session {
     /// Checks what was deferred, and empties or drops temporary tables that ask for it.

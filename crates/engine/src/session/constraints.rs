@@ -5,8 +5,8 @@ use sql::constraints::Deferral;
 use sql::parse::SetConstraints;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
-use super::transaction::TransactionStatus;
+use super::state::Session;
+use super::status::TransactionStatus;
 use crate::deferred::{Deferrals, Doubt};
 use crate::dml;
 

@@ -10,7 +10,7 @@ use sql::parse::{AlterTable, Alteration, Drop, DropObject, Statement};
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
+use super::state::Session;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::{Numbered, Snapshot};
 use crate::locks::mode::{LockKey, LockMode};

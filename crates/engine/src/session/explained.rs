@@ -7,8 +7,8 @@ use sql::dml::{TargetCatalog, delete_query, update_query};
 use sql::parse::{ExplainWrite, Explaining, Statement};
 use types::{SqlError, SqlResult};
 
-use super::Session;
 use super::rows::RowStatement;
+use super::state::Session;
 use crate::columns::remote::writable::check_writable;
 use crate::explain::{self, Changed};
 use crate::result::{ResultSet, StatementResult};

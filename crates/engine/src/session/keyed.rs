@@ -1,7 +1,6 @@
 //! What programs that embed the engine do without SQL: rows by their primary key, and prepared statements
 //! with typed values. All of it runs as statements do, in the transaction of the session.
 
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
@@ -10,8 +9,8 @@ use sql::constraints::ColumnDefault;
 use sql::{Parameter, Template, quote_ident};
 use types::{Column, SqlError, SqlResult, SqlState, oid};
 
-use super::Session;
 use super::client::Client;
+use super::state::Session;
 use crate::activity::Announced;
 use crate::datum::{Datum, Row};
 use crate::prepared::Prepared;
@@ -20,9 +19,6 @@ use crate::statements::{Executed, NamedStatement};
 
 /// Statements that a session remembers: four for each of sixteen tables.
 const STATEMENTS_MAX: usize = 64;
-
-/// Statements about keys, by text and types of their values.
-pub(super) type Keyed = HashMap<(String, Vec<u32>), Arc<NamedStatement>>;
 
 /// Rows that follow each other by the primary key.
 #[derive(Clone, Debug)]

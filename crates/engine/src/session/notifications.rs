@@ -3,9 +3,10 @@
 use sql::parse::NotificationStatement;
 use types::SqlResult;
 
-use super::{Session, tag};
+use super::state::Session;
 use crate::notifications::Notification;
 use crate::result::StatementResult;
+use crate::result::tag;
 
 impl Session {
     pub(super) fn notification(

@@ -3,8 +3,8 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
-use super::transaction::TransactionStatus;
+use super::state::Session;
+use super::status::TransactionStatus;
 use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use sql::parse::RoleStatement;
 use types::SqlResult;
 
-use super::transaction::TransactionStatus;
-use super::{Session, tag};
+use super::state::Session;
+use super::status::TransactionStatus;
 use crate::access;
 use crate::activity::Signals;
 use crate::result::StatementResult;
+use crate::result::tag;
 
 impl Session {
     /// Gives the session to a role that has proved who it is. In a database where nobody has made a

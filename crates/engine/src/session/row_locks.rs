@@ -16,7 +16,7 @@ use storage::planted;
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
+use super::state::Session;
 use crate::access;
 use crate::block::Block;
 use crate::catalog::entry::TableEntry;

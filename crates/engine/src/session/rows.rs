@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sql::parse::{Copy, CopyFormat, Delete, Insert, Statement, Update};
 use types::{SqlError, SqlResult};
 
-use super::Session;
+use super::state::Session;
 use crate::dml;
 use crate::isolation::Isolation;
 use crate::pipe::PipeReceiver;

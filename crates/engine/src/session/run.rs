@@ -9,9 +9,9 @@ use sql::Template;
 use sql::parse::{self, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Session;
 use super::chunks::COPY_CHUNKS;
 use super::client::Client;
+use super::state::Session;
 use crate::columns;
 use crate::door;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};

@@ -4,7 +4,7 @@ use runtime::sync::Cancel;
 use sql::parse::Explain;
 use types::SqlResult;
 
-use super::Session;
+use super::state::Session;
 use crate::query::Watch;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::setting::Setting;

@@ -7,7 +7,9 @@ use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use storage::planted;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Session, tag};
+use super::state::Session;
+use super::state::{Savepoint, TransactionState};
+use super::status::TransactionStatus;
 use crate::block::Block;
 use crate::catalog::snapshot::Snapshot;
 use crate::deferred::Deferrals;
@@ -16,47 +18,9 @@ use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::LockWait;
 use crate::notice::Notice;
 use crate::result::StatementResult;
+use crate::result::tag;
 use crate::settings::setting::Setting;
 use crate::undo::ReadView;
-
-/// Where a session stands between its statements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TransactionStatus {
-    /// No block is open.
-    #[default]
-    Idle,
-    /// A block is open.
-    Open,
-    /// A block is open in which something failed: nothing runs until it ends.
-    Failed,
-}
-
-/// What a session knows of its transaction; what that has written is the database's.
-#[derive(Default)]
-pub(super) struct TransactionState {
-    pub(super) status: TransactionStatus,
-    /// The names of the savepoints, in order.
-    savepoints: Vec<Savepoint>,
-    /// Constraints that it checks when it commits.
-    pub(super) deferrals: Deferrals,
-    /// The next statement is followed by others of its transaction, though no block is open.
-    pub(super) goes_on: bool,
-    /// A statement has run that looks at rows: its isolation is no more to be chosen.
-    has_looked: bool,
-    /// How it has ended, or would end now; none where nothing has run.
-    pub(super) is_committed: Option<bool>,
-    /// A statement has begun and not ended: it was dropped if another one begins.
-    is_running: bool,
-}
-
-struct Savepoint {
-    name: String,
-    deferrals: Deferrals,
-    /// Notifications that were noted before it.
-    notifications: usize,
-    /// Whether the transaction only read before it.
-    is_read_only: bool,
-}
 
 impl Session {
     /// Where the session stands.

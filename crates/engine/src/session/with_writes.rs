@@ -10,8 +10,8 @@ use sql::PlannerOptions;
 use sql::parse::{Statement, WithWrites};
 use types::SqlResult;
 
-use super::Session;
 use super::rows::RowStatement;
+use super::state::Session;
 use crate::columns::remote::writable::check_writable;
 use crate::result::StatementResult;
 use crate::system::catalog::SystemCatalog;

@@ -3,10 +3,10 @@
 use sql::parse::{self, DropObject, Statement, Vacuum};
 use types::{SqlError, SqlResult};
 
-use super::tag;
 use crate::check::CHECK_COLUMN;
 use crate::columns::remote::expire::expire;
 use crate::notice::Notice;
+use crate::result::tag;
 use crate::result::{ResultSet, StatementResult};
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -61,7 +61,7 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
             dml::truncate::truncate(writing, &truncate).await.map(|()| "TRUNCATE TABLE")
         }
         Statement::Comment(comment) => {
-            comments::comment(writing, comment).await.map(|()| "COMMENT")
+            comments::statement::comment(writing, comment).await.map(|()| "COMMENT")
         }
         Statement::Secret(statement) => secrets::change::change(writing, &statement).await,
         Statement::Reorganize { table } => {

@@ -19,7 +19,7 @@ use super::model::{self, Rows, Step};
 use crate::database::Database;
 use crate::locks::table::DEADLOCK;
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::state::Session;
 
 /// Longest wait, in simulated time, before a statement is cancelled or dropped: most take a millisecond
 /// until they commit, which no cancel ends, and some more until that is durable.

@@ -4,7 +4,7 @@ use sql::catalog::{IndexMethod, TableStorage};
 use stdx::Prng;
 
 use crate::catalog::snapshot::Snapshot;
-use crate::comments::Subject;
+use crate::comments::subject::Subject;
 
 /// What a statement that changes definitions leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use crate::activity::Activities;
 use crate::advisory::{Key, Shown, Wish};
 use crate::catalog::sequence::SequenceKey;
 use crate::catalog::snapshot::Snapshot;
-use crate::comments::Subject;
+use crate::comments::subject::Subject;
 use crate::cursors::{CursorInfo, Cursors};
 use crate::lent::LentTables;
 use crate::locks::mode::ShownLock;

@@ -170,10 +170,7 @@ impl Reading {
     ///
     /// # Errors
     /// Those of reading, 22P04 for a header that does not end.
-    pub(crate) async fn next(
-        &mut self,
-        access: Access<'_>,
-    ) -> SqlResult<Option<CsvRows>> {
+    pub(crate) async fn next(&mut self, access: Access<'_>) -> SqlResult<Option<CsvRows>> {
         loop {
             let before = self.portions.bytes_read;
             let portion = self.portions.next().await;

@@ -53,7 +53,7 @@ impl Question {
 ///
 /// # Errors
 /// 42P01 for a table that there is not, 28000 for a token that the catalog refuses, 42501 for a table among the
-/// server's own files, and those of [`super::file::describe`].
+/// server's own files, and those of [`super::describe::describe`].
 pub(super) async fn table(
     call: &FileCall,
     catalog: &str,

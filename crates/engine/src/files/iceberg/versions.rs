@@ -22,7 +22,7 @@ const AHEAD_MAX: u64 = 64;
 /// Opens a table by the call's options.
 ///
 /// # Errors
-/// As [`super::file::describe`].
+/// As [`super::describe::describe`].
 pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake> {
     let [given] = call.paths.as_slice() else {
         return Err(SqlError::unsupported("iceberg_scan of several tables at once"));

@@ -51,11 +51,7 @@ impl std::fmt::Debug for ParquetFile {
 ///
 /// # Errors
 /// 22P04 when it is none of such a file; those of reading.
-pub(crate) async fn open(
-    found: &Found,
-    tally: &Tally,
-    cancel: &Cancel,
-) -> SqlResult<ParquetFile> {
+pub(crate) async fn open(found: &Found, tally: &Tally, cancel: &Cancel) -> SqlResult<ParquetFile> {
     let path = found.path.as_str();
     let file = unless_cancelled(cancel, found.open()).await??;
     let length = file.length();

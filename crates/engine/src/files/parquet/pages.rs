@@ -97,11 +97,7 @@ fn are_right(pages: &[PageLocation], bytes: Range<u64>, row_count: i64) -> bool 
 impl ParquetFile {
     /// The rows of a group as slices of some megabytes; `None` where it has no index, or is no larger than a
     /// slice. Columns are given by their numbers in the first file.
-    pub(crate) fn slices(
-        &self,
-        group: usize,
-        numbers: &[usize],
-    ) -> Option<Vec<Range<usize>>> {
+    pub(crate) fn slices(&self, group: usize, numbers: &[usize]) -> Option<Vec<Range<usize>>> {
         let index = self.metadata.metadata().offset_index()?.get(group)?;
         let metadata = &self.groups()[group];
         let leaves = self.leaves(numbers);

@@ -1,7 +1,7 @@
 //! Which secret a location gets, and that none shows its keys.
 
-use crate::secrets::stored::{Secrets, StoredSecret};
 use crate::objects::location::Location;
+use crate::secrets::stored::{Secrets, StoredSecret};
 
 fn secret(name: &str, scope: &str) -> StoredSecret {
     let (name, scope) = (name.to_owned(), scope.to_owned());

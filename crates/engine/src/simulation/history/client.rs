@@ -12,7 +12,7 @@ use super::{GROUPS, History, KEYS, Moments};
 use crate::database::Database;
 use crate::isolation::Isolation;
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::state::Session;
 
 /// Lists as texts; a secondary index finds those of a group.
 pub(super) const SETUP: &str = "

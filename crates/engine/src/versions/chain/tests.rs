@@ -12,7 +12,7 @@ use crate::door;
 use crate::options::{Options, Simulation};
 use crate::result::ResultSet;
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::state::Session;
 
 fn value(session: &mut Session, text: &str) -> Datum {
     let mut results = session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -1,0 +1,77 @@
+//! Generic plans that sessions share.
+
+use std::sync::Arc;
+
+use runtime::time;
+use sql::{Bound, Generic, Parameter, Statement, Template};
+use types::SqlResult;
+
+use super::state::Session;
+use crate::planning::Planned;
+use crate::plans::{ATTEMPTS_MAX, Key, Known, TEXT_BYTES_MAX, Wish};
+use crate::prepared::Prepared;
+use crate::system::catalog::SystemCatalog;
+
+impl Session {
+    /// A prepared statement with its values: one that is planned has these as parameters.
+    ///
+    /// # Errors
+    /// As [`Template::bind`].
+    pub(crate) fn bound_again(
+        &self,
+        prepared: &Prepared,
+        values: &[Parameter],
+    ) -> SqlResult<Statement> {
+        let template = prepared.template();
+        match self.plan_key(template, values).and_then(|key| self.database().plans().of(&key)) {
+            Some(Known::Generic(generic)) => Ok(generic.statement(template, values)),
+            _ => template.bind_again(values),
+        }
+    }
+
+    /// `None` for what has no generic plan.
+    fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
+        let is_known = |value: &Parameter| value.value.is_some() && value.ty.is_some();
+        if template.text().len() > TEXT_BYTES_MAX || !values.iter().all(is_known) {
+            return None;
+        }
+        Some(Key {
+            text: template.text().clone(),
+            place: template.place(),
+            types: values.iter().map(|value| (value.ty, value.told)).collect(),
+            zone: self.settings.zone.0,
+            switches: self.switches(),
+        })
+    }
+
+    /// How a statement is run that has a generic plan, which is good still.
+    pub(crate) fn planned_before(&self, bound: &Bound, catalog: &SystemCatalog) -> Option<Planned> {
+        let generic = bound.generic().filter(|generic| generic.holds(catalog))?;
+        let (began, options) = (time::now(), self.planner_options_now());
+        let _entered = types::zone::enter(self.context());
+        let plan = generic.plan(&bound.parameters, catalog, &options).ok()?;
+        Some((catalog.clone(), Arc::new(plan), began.elapsed()))
+    }
+
+    /// The generic plan that is to be made of a statement, which runs for the second time.
+    pub(crate) fn wish(&self, bound: Option<&Arc<Bound>>) -> Option<Wish> {
+        let bound = bound?;
+        let key = self.plan_key(&bound.template, &bound.parameters)?;
+        let attempts = match self.database().plans().of(&key) {
+            None => {
+                self.database().plans().keep(key, Known::Once);
+                return None;
+            }
+            Some(Known::EachTime(attempts)) if attempts >= ATTEMPTS_MAX => return None,
+            Some(Known::EachTime(attempts)) => attempts + 1,
+            Some(Known::Once | Known::Generic(_)) => 1,
+        };
+        Some(Wish { key, attempts, bound: bound.clone() })
+    }
+
+    /// Keeps what was made of a wish.
+    pub(crate) fn keep_plan(&self, wish: Wish, made: Option<Arc<Generic>>) {
+        let known = made.map_or(Known::EachTime(wish.attempts), Known::Generic);
+        self.database().plans().keep(wish.key, known);
+    }
+}

@@ -1,0 +1,249 @@
+//! Prepared statements of a session.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_schema::SchemaRef;
+use runtime::sync::Cancel;
+use sql::parse::{Discard, Execute, Prepare};
+use sql::{Parameter, Query, Statement, Template};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::state::Session;
+use super::status::TransactionStatus;
+use crate::activity::Announced;
+use crate::prepared::Prepared;
+use crate::result::{StatementResult, tag};
+use crate::statements::{Executed, NamedStatement, no_statement, nulls};
+use crate::system::catalog::SystemCatalog;
+use crate::timeout::StatementTimeout;
+
+impl Session {
+    /// A statement from its template. Types that are given stay, those left open (0) follow from where
+    /// the parameters stand, as far as that tells.
+    ///
+    /// # Errors
+    /// What parsing and binding say.
+    pub async fn statement(
+        &self,
+        template: Option<Template>,
+        mut oids: Vec<u32>,
+        text: Announced,
+        from_sql: bool,
+    ) -> SqlResult<NamedStatement> {
+        let needed = template.as_ref().map_or(0, Template::parameter_count);
+        oids.resize(needed.max(oids.len()), 0);
+        oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
+        if let Some(template) = &template {
+            // Reports what cannot be planned now rather than when it runs.
+            let looked = Box::pin(self.look_at(template, &oids)).await;
+            oids = looked.map_err(|error| template.located(error))?;
+        }
+        let shape = template.as_ref().map(|template| Arc::new(template.shape()));
+        let statement = template.map(Prepared::new);
+        let prepared_us = runtime::time::unix_us();
+        let told = OnceLock::new();
+        Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told })
+    }
+
+    /// Finds the types that are open, and names that are not there. Who may do it is asked when it
+    /// runs.
+    async fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
+        let catalog = self.catalog_with_files(template, oids).await?;
+        let _entered = types::zone::enter(self.context());
+        let oids = sql::parameter_types(template, oids, &catalog)?;
+        match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
+            Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
+            _ => Ok(oids),
+        }
+    }
+
+    /// The catalog in which a statement is bound that does not run, with the files that its query names.
+    async fn catalog_with_files(
+        &self,
+        template: &Template,
+        oids: &[u32],
+    ) -> SqlResult<SystemCatalog> {
+        let (catalog, query) = {
+            let _entered = types::zone::enter(self.context());
+            let statement = template.bind(&nulls(oids))?;
+            let catalog = self.catalog_for(&statement)?;
+            let query = match statement {
+                Statement::Query(query) => Some(query),
+                Statement::Insert(insert) => sql::query_of(&insert, &catalog)?,
+                _ => None,
+            };
+            (catalog, query)
+        };
+        if let Some(query) = query {
+            catalog.open_files(&query, &Cancel::default()).await?;
+        }
+        Ok(catalog)
+    }
+
+    /// Keeps a statement under a name.
+    ///
+    /// # Errors
+    /// 42P05 when there is one of this name.
+    pub fn keep_statement(&mut self, name: &str, statement: NamedStatement) -> SqlResult<()> {
+        if self.statements.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        }
+        Arc::make_mut(&mut self.statements).insert(name.to_owned(), Arc::new(statement));
+        Ok(())
+    }
+
+    /// The statement of this name.
+    ///
+    /// # Errors
+    /// 26000 when there is none.
+    pub fn named_statement(&self, name: &str) -> SqlResult<&Arc<NamedStatement>> {
+        self.statements.get(name).ok_or_else(|| no_statement(name))
+    }
+
+    /// Forgets the statement of this name, or all of them; whether there was one.
+    pub fn forget_statements(&mut self, name: Option<&str>) -> bool {
+        let statements = Arc::make_mut(&mut self.statements);
+        match name {
+            Some(name) => statements.remove(name).is_some(),
+            None => {
+                statements.clear();
+                true
+            }
+        }
+    }
+
+    /// `PREPARE`.
+    ///
+    /// # Errors
+    /// 42P05 for a name that is taken, and what is wrong with the statement.
+    pub async fn prepare(&mut self, prepare: &Prepare) -> SqlResult<()> {
+        if self.statements.contains_key(&prepare.name) {
+            let message = format!("prepared statement \"{}\" already exists", prepare.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        }
+        let (template, types) = (prepare.template.clone(), prepare.types.clone());
+        let text = Announced::from(prepare.text.as_str());
+        let statement = self.statement(Some(template), types, text, true).await?;
+        self.keep_statement(&prepare.name, statement)
+    }
+
+    /// What an `EXECUTE` stands for.
+    ///
+    /// # Errors
+    /// 26000 for a name that is none, and what is wrong with the arguments.
+    pub fn executed(&self, execute: &Execute) -> SqlResult<Executed> {
+        let named = self.named_statement(&execute.name)?;
+        let values = sql::arguments(execute, &named.oids, &self.system_catalog())?;
+        let Some(prepared) = &named.statement else {
+            return Err(SqlError::unsupported("EXECUTE of an empty statement"));
+        };
+        let Some(explaining) = execute.explain else {
+            return self.bound(prepared, &values);
+        };
+        let explain = explaining.of(prepared.template().bind(&values)?)?;
+        Ok(Executed::Statement(Box::new(explain)))
+    }
+
+    /// A prepared statement with values for its parameters. In a failed block nothing is planned; what
+    /// may still run needs no plan.
+    ///
+    /// # Errors
+    /// What parsing and planning say.
+    pub fn bound(&self, prepared: &Prepared, values: &[Parameter]) -> SqlResult<Executed> {
+        if let Some(statement) = prepared.transaction() {
+            return Ok(Executed::Statement(Box::new(statement)));
+        }
+        if self.transaction_status() != TransactionStatus::Failed {
+            if let Some(statement) = self.compiled(prepared, values, None) {
+                return Ok(Executed::Statement(Box::new(statement)));
+            }
+            if let Some(point) = self.point(prepared, values)? {
+                return Ok(Executed::Point(Box::new(point)));
+            }
+        }
+        let statement = self.bound_again(prepared, values)?;
+        prepared.keep_transaction(&statement);
+        Ok(Executed::Statement(Box::new(statement)))
+    }
+
+    /// The columns of a query's result, without running it.
+    ///
+    /// # Errors
+    /// What planning says, and 57014, also when it takes longer than a statement may.
+    pub async fn describe(&self, query: &Query) -> SqlResult<SchemaRef> {
+        let cancel = Cancel::default();
+        self.listen_to(cancel.clone());
+        let clock = StatementTimeout::start(&self.settings, &cancel);
+        // To be described is not to run: a plan that was kept serves, none is made to be kept.
+        let mut query = query.clone();
+        query.bound.take_if(|bound| bound.generic().is_none());
+        Ok(clock.judge(self.plan(&query, &cancel).await)?.1.root.schema.clone())
+    }
+
+    /// The columns that a statement which writes returns; `None` when it returns none.
+    ///
+    /// # Errors
+    /// What binding its `RETURNING` says.
+    pub fn returned(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
+        let columns = match statement {
+            Statement::Insert(insert) if insert.returns_rows() => {
+                sql::dml::returning(insert, &self.system_catalog())?
+            }
+            Statement::Update(update) if update.returns_rows() => {
+                sql::dml::returning(update, &self.system_catalog())?
+            }
+            Statement::Delete(delete) if delete.returns_rows() => {
+                sql::dml::returning(delete, &self.system_catalog())?
+            }
+            _ => None,
+        };
+        Ok(columns.map(|columns| columns.schema))
+    }
+
+    /// `DEALLOCATE`.
+    pub(crate) fn deallocate(&mut self, name: Option<&str>) -> SqlResult<StatementResult> {
+        match name {
+            None => {
+                self.forget_statements(None);
+                Ok(tag("DEALLOCATE ALL"))
+            }
+            Some(name) if self.forget_statements(Some(name)) => Ok(tag("DEALLOCATE")),
+            Some(name) => Err(no_statement(name)),
+        }
+    }
+
+    /// `DISCARD`: the session is as it began, or that part of it.
+    pub(crate) async fn discard(&mut self, what: Discard) -> SqlResult<StatementResult> {
+        Ok(tag(match what {
+            Discard::All => {
+                self.drop_all_temporary().await?;
+                self.info = self.info.authorized(&self.database().snapshot(), None)?;
+                self.settings.reset("all")?;
+                self.forget_statements(None);
+                self.numbers.forget();
+                self.mailbox.unlisten_all();
+                "DISCARD ALL"
+            }
+            // Plans are checked before they are used again.
+            Discard::Plans => "DISCARD PLANS",
+            Discard::Sequences => {
+                self.numbers.forget();
+                "DISCARD SEQUENCES"
+            }
+            Discard::Temporary => {
+                self.drop_all_temporary().await?;
+                "DISCARD TEMP"
+            }
+        }))
+    }
+
+    /// Drops all temporary tables of the session.
+    async fn drop_all_temporary(&self) -> SqlResult<()> {
+        let names = self.database().snapshot().temporary_names();
+        match names.is_empty() {
+            true => Ok(()),
+            false => self.drop_temporary(names).await,
+        }
+    }
+}
