@@ -20,7 +20,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::access::role::RoleId;
 use crate::advisory::AdvisoryLocks;
 use crate::columns::merge::told::{MergeLog, MergesTold};
-use crate::locks::watch::LockLog;
+use crate::locks::log::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
 use crate::session::cancel::CancelHandle;

@@ -12,6 +12,7 @@
 //! A version of the catalog names the parts of its tables, and its read view says what it sees of the
 //! delta and of the deleted rows; so a query sees its snapshot.
 
+pub(crate) mod bucket;
 pub(crate) mod check;
 pub(crate) mod chunk;
 pub(crate) mod deleted;

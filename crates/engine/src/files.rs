@@ -8,6 +8,7 @@
 pub(crate) mod columns;
 pub(crate) mod convert;
 pub(crate) mod csv;
+pub(crate) mod damage;
 pub(crate) mod file;
 pub(crate) mod found;
 pub(crate) mod given;

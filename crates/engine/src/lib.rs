@@ -110,7 +110,7 @@ pub use crate::columns::merge::told::{MergeEnded, MergeLog};
 pub use crate::copy::out::CopyFormatter;
 pub use crate::copy::to::nothing_returned;
 pub use crate::load::table_loader::{LoadReport, TableLoader};
-pub use crate::locks::watch::{LockLog, LockWaited};
+pub use crate::locks::log::{LockLog, LockWaited};
 pub use crate::session::cancel::CancelHandle;
 pub use crate::session::chunks::COPY_CHUNKS;
 pub use crate::session::client::Client;

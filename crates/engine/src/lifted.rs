@@ -14,9 +14,6 @@ use crate::session::state::Session;
 use known::Known;
 use literals::{ends, follows_equals, literal, plain, quoted, word};
 
-/// Longer texts are looked at no further.
-const TEXT_BYTES_MAX: usize = 1024;
-
 /// Texts that a session remembers.
 const TEXT_COUNT_MAX: usize = 64;
 

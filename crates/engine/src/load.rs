@@ -7,5 +7,6 @@ pub(crate) mod leaving;
 pub(crate) mod loader;
 pub(crate) mod sorting;
 pub(crate) mod table_loader;
+pub(crate) mod target;
 pub(crate) mod tree;
 pub(crate) mod trees;

@@ -4,6 +4,7 @@
 pub(crate) mod begun;
 pub(crate) mod fault;
 pub(crate) mod file;
+pub(crate) mod leases;
 pub(crate) mod location;
 pub(crate) mod pace;
 pub(crate) mod path;

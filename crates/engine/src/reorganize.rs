@@ -3,7 +3,8 @@
 use types::SqlResult;
 
 use crate::load::leaving::Left;
-use crate::load::loader::{Loader, Target};
+use crate::load::loader::Loader;
+use crate::load::target::Target;
 use crate::writing::Writing;
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old

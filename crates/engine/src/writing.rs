@@ -24,7 +24,7 @@ use crate::database::Database;
 use crate::deferred::{Doubt, Doubted};
 use crate::dml::references::Reference;
 use crate::isolation;
-use crate::load::loader::Target;
+use crate::load::target::Target;
 use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::{LockWait, WriteRight};
 use crate::planning::Planner;

@@ -183,7 +183,7 @@ impl Who<'_> {
                 self.owns(name)
             }
             Commented::Index(name) => {
-                match crate::comments::subject::table_of_index(self.snapshot, name) {
+                match crate::comments::kept::table_of_index(self.snapshot, name) {
                     Some(table) => self.owns(table),
                     None => Ok(()),
                 }

@@ -8,9 +8,7 @@ use types::SqlResult;
 use super::part::Part;
 use super::remote::stored::StoredRemote;
 use super::stored::StoredColumns;
-use crate::catalog::snapshot::Snapshot;
 use crate::fault;
-use crate::objects::stores::Bucket;
 
 /// What a column table has beside its delta.
 #[derive(Clone)]
@@ -39,14 +37,6 @@ impl Columns {
     pub(crate) fn stored(&self) -> StoredColumns {
         let parts = self.parts.iter().map(Part::stored).collect();
         StoredColumns { deleted: self.deleted.id().0, parts, remote: self.remote.clone() }
-    }
-
-    /// The location of bodies, opened; `None` where they are in the parts.
-    ///
-    /// # Errors
-    /// As [`Snapshot::bucket`].
-    pub(crate) fn bucket(&self, snapshot: &Snapshot) -> SqlResult<Option<Bucket>> {
-        self.remote.as_ref().map(|remote| remote.bucket(snapshot)).transpose()
     }
 
     /// All their trees.

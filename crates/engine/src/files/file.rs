@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use sql::catalog::TableStatistics;
-use types::{SqlError, SqlState};
 
 use super::columns::FileColumn;
 use crate::objects::path::is_object;
@@ -47,10 +46,4 @@ pub(crate) struct Described {
     pub(crate) columns: Vec<FileColumn>,
     pub(crate) files: Vec<File>,
     pub(crate) statistics: TableStatistics,
-}
-
-/// What is wrong with a file.
-pub(crate) fn damaged(format: &str, path: &str, why: impl Into<String>) -> SqlError {
-    let message = format!("file \"{path}\" is not a valid {format} file");
-    SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message).with_detail(why)
 }

@@ -6,6 +6,8 @@ use std::ops::Bound;
 use sql::ScalarValue;
 use sql::plan::RestrictionTest;
 
+use sql::plan::Restriction;
+
 /// What is known of the values of a column in some rows.
 pub(super) struct Bounds {
     /// No value is smaller.
@@ -52,4 +54,10 @@ pub(super) fn excludes(test: &RestrictionTest, bounds: &Bounds) -> bool {
             below || above
         }
     }
+}
+
+/// A condition, and where its column stands among those that are read.
+pub(crate) struct Test {
+    pub(crate) place: usize,
+    pub(crate) restriction: Restriction,
 }

@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use exec::{Access, LocalFuture, Part, Source, Step};
 use sql::expr::Expr;
-use sql::plan::{Restriction, Scan};
+use sql::plan::Scan;
 use types::{SqlError, SqlResult};
 
 use super::columns::FileColumn;
@@ -21,6 +21,7 @@ use super::given::{Given, Opened};
 use super::iceberg::deletions::Deletions;
 use super::parquet::decode::{Decoded, Decoding, Next};
 use super::parquet::groups::is_skipped;
+use super::restrict::Test;
 use super::tables::FileTable;
 use crate::fault::internal;
 use crate::objects::begun::Begun;
@@ -41,12 +42,6 @@ pub(crate) struct FileSource {
     begun: Begun<(Arc<Opened>, Box<Decoding>)>,
     /// The deletes of a table of Iceberg.
     deletions: Option<Deletions>,
-}
-
-/// A condition, and where its column stands among those that are read.
-pub(crate) struct Test {
-    pub(super) place: usize,
-    pub(super) restriction: Restriction,
 }
 
 enum Work {

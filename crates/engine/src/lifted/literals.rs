@@ -3,8 +3,6 @@
 use sql::Parameter;
 use types::LogicalType;
 
-use super::TEXT_BYTES_MAX;
-
 /// The one statement that a text seems to be, which begins with one of these words. What has comments,
 /// placeholders, escapes or several statements is not looked at further.
 pub(crate) fn plain<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
@@ -73,3 +71,6 @@ pub(crate) fn ends(rest: &[u8]) -> bool {
         Some(b) => apart && b.is_ascii_alphabetic(),
     }
 }
+
+/// Longer texts are looked at no further.
+pub(crate) const TEXT_BYTES_MAX: usize = 1024;

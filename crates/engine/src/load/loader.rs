@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
-use sql::catalog::{IndexDef, IndexId, TableDef, TableStorage};
+use sql::catalog::{TableDef, TableStorage};
 use storage::{Store, TreeId};
 use types::{LogicalType, SqlResult};
 
@@ -13,6 +13,7 @@ use super::index::index_tree;
 use super::leaving::Left;
 use super::sorting::{Sorting, TreeSpec};
 use super::table_loader::LoadReport;
+use super::target::Target;
 use super::trees::drop_trees;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::row_ids::{FIRST_ROW_ID, row_ids};
@@ -37,27 +38,6 @@ pub(crate) struct Loader {
     next_row_id: i64,
     /// Rows that it was given.
     row_count: u64,
-}
-
-/// A table that is loaded.
-pub(crate) struct Target {
-    /// The table.
-    pub(crate) entry: Arc<TableEntry>,
-    /// Its unique indexes of which it is not looked whether they are.
-    pub(crate) unchecked: Vec<IndexId>,
-}
-
-impl Target {
-    /// A table whose unique keys are checked.
-    pub(crate) fn of(entry: Arc<TableEntry>) -> Target {
-        Target { entry, unchecked: vec![] }
-    }
-
-    /// How many leading columns of an index's key must be unique, and the name of the constraint.
-    pub(super) fn unique(&self, index: &IndexDef) -> Option<(usize, String)> {
-        let is_checked = index.unique && !self.unchecked.contains(&index.id);
-        is_checked.then(|| (index.columns.len(), index.name.clone()))
-    }
 }
 
 /// What the rows become.

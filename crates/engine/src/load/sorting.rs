@@ -12,7 +12,7 @@ use types::row::RowLayout;
 use types::{SqlError, SqlResult};
 
 use super::keys::key_arrays;
-use super::loader::Target;
+use super::target::Target;
 use super::tree::{Filling, write_tree};
 use super::trees::drop_trees;
 use crate::database::Database;

@@ -5,7 +5,8 @@ use runtime::sync::Cancel;
 use types::SqlResult;
 
 use super::leaving::Left;
-use super::loader::{Loader, Target};
+use super::loader::Loader;
+use super::target::Target;
 use crate::database::Database;
 use crate::door;
 use crate::locks::table::{LockWait, WriteRight};

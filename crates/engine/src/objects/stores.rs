@@ -13,9 +13,9 @@ use objectstore::{
 use types::{SqlError, SqlResult, SqlState};
 
 use super::fault::of_store;
+use super::leases::Leases;
 use super::location::{Location, Scheme};
 use super::seal::{Seal, key_of};
-use crate::columns::remote::stored::Leases;
 use crate::secrets::stored::StoredSecret;
 
 /// A request with all its repetitions: whoever runs a statement waits no longer for a store that is not

@@ -93,7 +93,7 @@ pub(crate) async fn publish(
     }
     let mut next = StoredRemote { lease: Arc::default(), ..old.clone() };
     put(&bucket, &mut next, def, parts, newest.stores.snapshots() > 0).await?;
-    newest.stores.leases().note(&old);
+    newest.stores.leases().note(&old.location, &old.lease);
     columns.remote = Some(next);
     Ok(())
 }

@@ -1,12 +1,8 @@
 //! What the catalog keeps of a table's location, and which versions of it are still read.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use types::SqlResult;
-
-use crate::catalog::snapshot::Snapshot;
-use crate::objects::stores::Bucket;
 
 /// Where the bodies of a table's chunks are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,32 +39,3 @@ impl PartialEq for StoredRemote {
 }
 
 impl Eq for StoredRemote {}
-
-impl StoredRemote {
-    /// The location, opened.
-    ///
-    /// # Errors
-    /// As [`Snapshot::bucket`] and [`Bucket::of_table`].
-    pub(crate) fn bucket(&self, snapshot: &Snapshot) -> SqlResult<Bucket> {
-        snapshot.bucket(&self.location)?.of_table(self.sealed.as_deref())
-    }
-}
-
-/// Lists that were replaced, as long as somebody still reads by them.
-#[derive(Default)]
-pub(crate) struct Leases(Mutex<Vec<(String, Weak<()>)>>);
-
-impl Leases {
-    /// Takes note of a list that is being replaced.
-    pub(super) fn note(&self, replaced: &StoredRemote) {
-        let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        leases.retain(|(_, lease)| lease.strong_count() > 0);
-        leases.push((replaced.location.clone(), Arc::downgrade(&replaced.lease)));
-    }
-
-    /// Whether somebody in this process still reads by a list of the location that was replaced.
-    pub(super) fn are_held(&self, location: &str) -> bool {
-        let leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        leases.iter().any(|(of, lease)| of == location && lease.strong_count() > 0)
-    }
-}

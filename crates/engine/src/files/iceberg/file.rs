@@ -11,7 +11,7 @@ use super::deletions::{Deleted, Deletions};
 use super::lake::Lake;
 use crate::files::columns::{FileColumn, Origin};
 use crate::files::given::Opened;
-use crate::files::source::Test;
+use crate::files::restrict::Test;
 use crate::objects::room::Room;
 
 /// A data file of a table.

@@ -15,7 +15,7 @@ use types::{LogicalType, SqlResult};
 use super::super::convert;
 use super::footer::{ParquetFile, guarded};
 use crate::copy::files::RandomFile;
-use crate::files::file::damaged;
+use crate::files::damage::damaged;
 use crate::objects::room::Taken;
 use crate::objects::tally::Tally;
 

@@ -18,7 +18,7 @@ use super::super::convert::decoded;
 use super::super::found::Found;
 use super::pages;
 use crate::copy::files::RandomFile;
-use crate::files::file::damaged;
+use crate::files::damage::damaged;
 use crate::objects::tally::Tally;
 use crate::waiting::unless_cancelled;
 
