@@ -8,7 +8,8 @@ use types::{SqlError, SqlResult, SqlState};
 use super::client::Client;
 use super::model::{self, Rows, Step};
 use crate::pipe::{PipeSender, pipe};
-use crate::session;
+use crate::session::chunks::COPY_CHUNKS;
+use crate::session::client;
 
 /// Bytes of a piece: a row may lie in two of them.
 const PIECE_BYTES: usize = 100;
@@ -38,10 +39,10 @@ impl Client {
         let Some(data) = &step.data else { return self.session.run_all(&step.sql).await.map(drop) };
         let statement = sql::parse(&step.sql)?.pop();
         let statement = statement.ok_or_else(|| SqlError::internal("no statement"))?;
-        let (sender, receiver) = pipe(session::COPY_CHUNKS);
+        let (sender, receiver) = pipe(COPY_CHUNKS);
         let pieces = data.as_bytes().chunks(PIECE_BYTES).map(<[u8]>::to_vec).collect();
         let sending = runtime::spawn(send(sender, pieces));
-        let client = session::Client { input: Some(receiver), output: None };
+        let client = client::Client { input: Some(receiver), output: None };
         let done = self.session.run(statement, client).await;
         sending.abort();
         done.map(drop)
