@@ -99,12 +99,17 @@ impl Wire {
         self.socket.send_all(&bytes).await
     }
 
-    /// The same by the extended protocol: parsed, bound without parameters, executed.
+    /// The same by the extended protocol: parsed, bound to the bounds of its keys as parameters, executed; the
+    /// rows of a query are fetched a few at a time.
     pub async fn ask_extended(&mut self, sql: &str) -> io::Result<()> {
+        let (sql, values) = with_parameters(sql);
         let mut bytes = vec![];
         message(&mut bytes, b'P', format!("\0{sql}\0\0\0").as_bytes());
-        message(&mut bytes, b'B', &[0; 8]);
-        message(&mut bytes, b'E', &[0; 5]);
+        message(&mut bytes, b'B', &bound(&values));
+        let limits: &[u32] = if sql.starts_with("select") { &[2, 5, 0] } else { &[0] };
+        for limit in limits {
+            message(&mut bytes, b'E', &[&[0], &limit.to_be_bytes()[..]].concat());
+        }
         message(&mut bytes, b'S', b"");
         self.socket.send_all(&bytes).await
     }
@@ -166,10 +171,39 @@ impl Wire {
             }
             // Authentication, parameters, notices, descriptions; parsed, bound, no data.
             b'R' | b'S' | b'N' | b'T' | b'1' | b'2' | b'n' => {}
+            // There may be more rows.
+            b's' => {}
             tag => return Err(invalid(format!("message {}", char::from(tag)))),
         }
         Ok(())
     }
+}
+
+/// The statement with parameters in place of the numbers that its keys are compared with, and these.
+fn with_parameters(sql: &str) -> (String, Vec<String>) {
+    let (mut text, mut values) = (String::new(), vec![]);
+    for word in sql.split(' ') {
+        let is_bound = text.ends_with(">= ") || text.ends_with("< ");
+        if is_bound && word.bytes().all(|byte| byte.is_ascii_digit()) {
+            values.push(word.to_owned());
+            text += &format!("${} ", values.len());
+        } else {
+            text += &format!("{word} ");
+        }
+    }
+    (text, values)
+}
+
+/// The body of a message that binds the unnamed statement to values, all of them as texts.
+fn bound(values: &[String]) -> Vec<u8> {
+    let mut body = vec![0; 4];
+    body.extend_from_slice(&(values.len() as u16).to_be_bytes());
+    for value in values {
+        body.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        body.extend_from_slice(value.as_bytes());
+    }
+    body.extend_from_slice(&[0; 2]);
+    body
 }
 
 /// The texts of a message that end with zeros.
