@@ -2,11 +2,8 @@
 //! the catalog, so a statement sees one state of it, and plans of an older one are not used again.
 
 pub(crate) mod acl;
-pub(crate) mod change;
-pub(crate) mod check;
-pub(crate) mod grant;
+pub(crate) mod denied;
 pub(crate) mod granted;
-pub(crate) mod logins;
 pub(crate) mod rights;
 pub(crate) mod role;
 pub(crate) mod roles;

@@ -3,7 +3,10 @@
 //! Each session owns an [`Activity`], which the database lists as long as the session lives. What
 //! is counted over all sessions is kept in [`Totals`].
 
+pub(crate) mod cancel;
+pub(crate) mod merges;
 pub(crate) mod statistics;
+pub(crate) mod status;
 pub(crate) mod totals;
 
 use std::collections::BTreeMap;
@@ -19,13 +22,13 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::role::RoleId;
 use crate::advisory::AdvisoryLocks;
-use crate::columns::merge::told::{MergeLog, MergesTold};
 use crate::locks::log::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
-use crate::session::cancel::CancelHandle;
-use crate::session::status::TransactionStatus;
 use crate::settings::ExecutionMode;
+use cancel::CancelHandle;
+use merges::{MergeLog, MergesTold};
+use status::TransactionStatus;
 
 use statistics::RunFigures;
 

@@ -31,11 +31,11 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubts};
 use crate::fault;
 use crate::isolation;
-use crate::load::trees::drop_trees;
 use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::{DEADLOCK, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};

@@ -11,3 +11,4 @@ pub(crate) mod sequence;
 pub(crate) mod snapshot;
 pub(crate) mod tables;
 pub(crate) mod temporary;
+pub(crate) mod trees;

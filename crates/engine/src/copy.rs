@@ -2,18 +2,13 @@
 //! statement and the table stays as it was, unless such rows are to be ignored.
 
 pub(crate) mod binary;
-pub(crate) mod borders;
 pub(crate) mod csv;
-pub(crate) mod cutter;
-pub(crate) mod files;
 pub(crate) mod form;
-pub(crate) mod input;
 pub(crate) mod out;
 pub(crate) mod parquet;
 pub(crate) mod parsing;
 pub(crate) mod portions;
 pub(crate) mod received;
-pub(crate) mod record;
 pub(crate) mod rejected;
 pub(crate) mod rejects;
 pub(crate) mod rows;

@@ -17,15 +17,14 @@ use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog;
 use crate::catalog::snapshot::Snapshot;
-use crate::columns::merge::bounds::Bounds;
-use crate::columns::merge::jobs::Merges;
-use crate::columns::merge::status::MergeStatus;
 use crate::device::Device;
 use crate::locks::table::{LockWait, WriteRight};
 use crate::memory::Shares;
 use crate::objects::stores::Stores;
 use crate::options::{Options, RingKind, Simulation};
-use crate::planning::PLANNERS_PER_WORKER;
+use crate::parts::bounds::Bounds;
+use crate::parts::merge::Merges;
+use crate::parts::status::MergeStatus;
 use crate::plans::Plans;
 use crate::recovery;
 use crate::settings;
@@ -591,3 +590,7 @@ async fn remove_leftovers(path: &Path) {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Statements that are planned at once on threads of their own, for each worker: more would only take
+/// the processor from each other.
+pub(crate) const PLANNERS_PER_WORKER: usize = 2;

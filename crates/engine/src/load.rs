@@ -9,4 +9,3 @@ pub(crate) mod sorting;
 pub(crate) mod table_loader;
 pub(crate) mod target;
 pub(crate) mod tree;
-pub(crate) mod trees;

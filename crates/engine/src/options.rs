@@ -1,5 +1,8 @@
 //! How a database is opened.
 
+#[cfg(test)]
+mod few;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;

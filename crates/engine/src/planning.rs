@@ -18,10 +18,6 @@ use types::{SqlError, SqlResult, SqlState, zone};
 use crate::system::catalog::SystemCatalog;
 use crate::waiting::unless_cancelled;
 
-/// Statements that are planned at once on threads of their own, for each worker: more would only take
-/// the processor from each other.
-pub(crate) const PLANNERS_PER_WORKER: usize = 2;
-
 /// Longest planning. The largest queries that people write take a second or two in debug builds.
 const PLANNING_MAX: Duration = Duration::from_secs(60);
 

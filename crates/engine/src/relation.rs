@@ -2,6 +2,7 @@
 //! read of a tree is collected by one reader, [`rows::Rows`].
 
 pub(crate) mod access;
+pub(crate) mod columns;
 pub(crate) mod fetch;
 pub(crate) mod keys;
 pub(crate) mod lookup;

@@ -5,8 +5,7 @@
 //! a scan runs, with a [`SessionView`]: what it sees of its session, of the catalog and of what runs.
 
 pub(crate) mod catalog;
-#[cfg(test)]
-pub(crate) mod few;
+pub(crate) mod chance;
 pub(crate) mod results;
 pub(crate) mod schemas;
 pub(crate) mod sleep;
@@ -14,7 +13,7 @@ pub(crate) mod source;
 pub(crate) mod view;
 
 pub use crate::access::acl::{Acl, AclItem, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
-pub use crate::access::check::denied;
+pub use crate::access::denied::denied;
 pub use crate::access::rights::{Access, Relation as OwnedRelation};
 pub use crate::access::role::{Membership, PUBLIC, Role, RoleId};
 pub use crate::access::roles::{DATABASE_OWNER, READ_ALL_STATS, SIGNAL_BACKEND};

@@ -50,7 +50,7 @@ pub struct Acl {
 }
 
 /// The list of a relation of which nothing is known: the bootstrap role's alone.
-pub(super) static UNOWNED: std::sync::LazyLock<Acl> =
+pub(crate) static UNOWNED: std::sync::LazyLock<Acl> =
     std::sync::LazyLock::new(|| Acl::of_relation(BOOTSTRAP));
 
 pub(crate) fn bits(privileges: &[Privilege]) -> u16 {
@@ -72,22 +72,22 @@ impl Acl {
     }
 
     /// Of a new sequence.
-    pub(super) fn of_sequence(owner: RoleId) -> Acl {
+    pub(crate) fn of_sequence(owner: RoleId) -> Acl {
         Acl::new(owner, ON_SEQUENCES, &[])
     }
 
     /// Of the schema `public`, in which all may look and its owner may create.
-    pub(super) fn of_schema() -> Acl {
+    pub(crate) fn of_schema() -> Acl {
         Acl::new(BOOTSTRAP, ON_SCHEMAS, &[Privilege::Usage])
     }
 
     /// Of the database, to which all may connect.
-    pub(super) fn of_database() -> Acl {
+    pub(crate) fn of_database() -> Acl {
         Acl::new(BOOTSTRAP, ON_DATABASES, &[Privilege::Temporary, Privilege::Connect])
     }
 
     /// Adds privileges.
-    pub(super) fn grant(&mut self, grantee: RoleId, bits: u16) {
+    pub(crate) fn grant(&mut self, grantee: RoleId, bits: u16) {
         self.is_default = false;
         match self.items.iter_mut().find(|item| item.grantee == grantee) {
             Some(item) => item.bits |= bits,
@@ -96,7 +96,7 @@ impl Acl {
     }
 
     /// Takes privileges away.
-    pub(super) fn revoke(&mut self, grantee: RoleId, bits: u16) {
+    pub(crate) fn revoke(&mut self, grantee: RoleId, bits: u16) {
         self.is_default = false;
         for item in self.items.iter_mut().filter(|item| item.grantee == grantee) {
             item.bits &= !bits;
@@ -105,7 +105,7 @@ impl Acl {
     }
 
     /// Another owner takes the place of the old one, in the list too.
-    pub(super) fn set_owner(&mut self, owner: RoleId) {
+    pub(crate) fn set_owner(&mut self, owner: RoleId) {
         let old = std::mem::replace(&mut self.owner, owner);
         if old == owner {
             return;
@@ -122,7 +122,7 @@ impl Acl {
     }
 
     /// Whether a role is named anywhere in it, but as the owner.
-    pub(super) fn names(&self, role: RoleId) -> bool {
+    pub(crate) fn names(&self, role: RoleId) -> bool {
         self.owner != role && self.items.iter().any(|item| item.grantee == role)
     }
 

@@ -27,20 +27,20 @@ pub(crate) const PREDEFINED: &[(RoleId, &str)] = &[
 const READ_ALL_DATA: RoleId = 6181;
 const WRITE_ALL_DATA: RoleId = 6182;
 const MONITOR: RoleId = 3373;
-pub(super) const READ_ALL_SETTINGS: RoleId = 3374;
+pub(crate) const READ_ALL_SETTINGS: RoleId = 3374;
 /// The owner of the database, whoever that is: it has no other member.
 pub const DATABASE_OWNER: RoleId = 6171;
 /// Its members see what others run.
 pub const READ_ALL_STATS: RoleId = 3375;
 /// Its members end what others run.
 pub const SIGNAL_BACKEND: RoleId = 4200;
-pub(super) const READ_SERVER_FILES: RoleId = 4569;
-pub(super) const WRITE_SERVER_FILES: RoleId = 4570;
-pub(super) const CHECKPOINT: RoleId = 4544;
+pub(crate) const READ_SERVER_FILES: RoleId = 4569;
+pub(crate) const WRITE_SERVER_FILES: RoleId = 4570;
+pub(crate) const CHECKPOINT: RoleId = 4544;
 
 impl Role {
     /// A role that may do nothing yet.
-    pub(super) fn new(id: RoleId, name: &str) -> Role {
+    pub(crate) fn new(id: RoleId, name: &str) -> Role {
         Role {
             id,
             name: name.to_owned(),
@@ -187,6 +187,6 @@ fn predefined_bits(role: RoleId) -> u16 {
     }
 }
 
-pub(super) fn missing(name: &str) -> SqlError {
+pub(crate) fn missing(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
 }

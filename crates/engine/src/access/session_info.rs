@@ -3,7 +3,6 @@
 use sql::parse::Privilege;
 use types::{SqlError, SqlResult, SqlState};
 
-use super as access;
 use super::role::RoleId;
 use crate::catalog::snapshot::Snapshot;
 
@@ -46,7 +45,7 @@ impl SessionInfo {
             return Err(refused(format!("role \"{user}\" is not permitted to log in")));
         }
         if !access.allows(role.id, &access.database, Privilege::Connect) {
-            let error = access::check::denied("database", &format!("\"{}\"", self.database));
+            let error = super::denied::denied("database", &format!("\"{}\"", self.database));
             return Err(error.with_detail("User does not have CONNECT privilege."));
         }
         Ok(SessionInfo { login_role: role.id, pid, ..self.as_role(role.id, &role.name) }
@@ -75,7 +74,7 @@ impl SessionInfo {
         let role = access.id(name).map_err(|_| unknown(name))?;
         if !access.is_member(self.session_role, role) {
             let message = format!("permission denied to set role \"{name}\"");
-            return Err(access::check::privilege_error(message));
+            return Err(super::denied::privilege_error(message));
         }
         Ok(self.as_role(role, name))
     }
@@ -90,7 +89,7 @@ impl SessionInfo {
         let name = name.unwrap_or(access.name(self.login_role));
         let role = access.role(name).map(|role| role.id).ok_or_else(|| unknown(name))?;
         if role != self.login_role && !access.is_superuser(self.login_role) {
-            return Err(access::check::privilege_error(
+            return Err(super::denied::privilege_error(
                 "permission denied to set session authorization",
             ));
         }

@@ -82,7 +82,7 @@ impl Verifier {
     }
 
     /// Whether this is its password.
-    pub(super) fn accepts(&self, password: &str) -> bool {
+    pub(crate) fn accepts(&self, password: &str) -> bool {
         *self == Verifier::salted(password, &self.salt, self.iterations)
     }
 }

@@ -17,14 +17,14 @@ use crate::fault::{block as block_error, damaged_columns as damaged};
 use crate::objects::stores::Bucket;
 
 /// An open chunk.
-pub(super) struct Chunk {
-    pub(super) header: ChunkHeader,
-    pub(super) body: Body,
-    pub(super) first_row: i64,
+pub(crate) struct Chunk {
+    pub(crate) header: ChunkHeader,
+    pub(crate) body: Body,
+    pub(crate) first_row: i64,
 }
 
 /// Where a body is.
-pub(super) enum Body {
+pub(crate) enum Body {
     /// In the part.
     Here(LongValue),
     /// An object.
@@ -33,7 +33,7 @@ pub(super) enum Body {
 
 /// Bytes of a body that were read.
 #[derive(Default)]
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     place: Range<usize>,
     held: Held,
 }
@@ -50,7 +50,7 @@ impl Default for Held {
 }
 
 impl Bytes {
-    pub(super) fn pieces(&self) -> [Piece<'_>; 1] {
+    pub(crate) fn pieces(&self) -> [Piece<'_>; 1] {
         let bytes = match &self.held {
             Held::Read(bytes) => bytes,
             Held::Downloaded(piece) => piece.slice(&self.place),
@@ -59,7 +59,7 @@ impl Bytes {
     }
 
     /// Where they end in the body.
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.place.end
     }
 }
@@ -81,7 +81,7 @@ impl Chunk {
     ///
     /// # Errors
     /// XX001 when they are not there, or are not what a table of so many columns has.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         tree: &Tree,
         rows: Range<i64>,
         column_count: usize,
@@ -107,12 +107,12 @@ impl Chunk {
     }
 
     /// Starts to read what some vectors of a column need, without waiting.
-    pub(super) fn prefetch(&self, column: usize, vectors: &Range<usize>, io: &IoCounters) {
+    pub(crate) fn prefetch(&self, column: usize, vectors: &Range<usize>, io: &IoCounters) {
         self.prefetch_place(self.place(column, vectors), io);
     }
 
     /// The same for some bytes of the body; nothing where that is an object.
-    pub(super) fn prefetch_place(&self, place: Range<usize>, io: &IoCounters) {
+    pub(crate) fn prefetch_place(&self, place: Range<usize>, io: &IoCounters) {
         if let Body::Here(body) = &self.body {
             body.prefetch(place, io);
         }
@@ -122,7 +122,7 @@ impl Chunk {
     ///
     /// # Errors
     /// Those of storage; XX000 for a body that is an object.
-    pub(super) async fn read_place(
+    pub(crate) async fn read_place(
         &self,
         place: Range<usize>,
         io: &IoCounters,
@@ -135,7 +135,7 @@ impl Chunk {
     }
 
     /// Reads what some vectors of a column need, or takes it from what was downloaded.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &self,
         column: usize,
         vectors: &Range<usize>,
@@ -159,7 +159,7 @@ impl Chunk {
     ///
     /// # Errors
     /// XX001 for an object of a table that has no location.
-    pub(super) fn download<'a>(
+    pub(crate) fn download<'a>(
         &'a self,
         bucket: Option<&'a Bucket>,
     ) -> SqlResult<Option<Download<'a>>> {
@@ -172,7 +172,7 @@ impl Chunk {
     ///
     /// # Errors
     /// XX001 for damage.
-    pub(super) async fn verify(&self, bucket: Option<&Bucket>, io: &IoCounters) -> SqlResult<()> {
+    pub(crate) async fn verify(&self, bucket: Option<&Bucket>, io: &IoCounters) -> SqlResult<()> {
         for (ordinal, column) in self.header.columns().iter().enumerate() {
             let mut download = self.download(bucket)?;
             if let Some(download) = &mut download {
@@ -206,7 +206,7 @@ impl Chunk {
     }
 
     /// Where some vectors of a column lie in the body: they adjoin but for padding.
-    pub(super) fn place(&self, column: usize, vectors: &Range<usize>) -> Range<usize> {
+    pub(crate) fn place(&self, column: usize, vectors: &Range<usize>) -> Range<usize> {
         let vectors = &self.header.columns()[column].vectors()[vectors.clone()];
         let with_bytes = || vectors.iter().map(|v| &v.bytes).filter(|bytes| !bytes.is_empty());
         let start = with_bytes().map(|bytes| bytes.start).min().unwrap_or(0);
@@ -215,7 +215,7 @@ impl Chunk {
     }
 
     /// A vector of which these bytes were read.
-    pub(super) fn vector<'a>(
+    pub(crate) fn vector<'a>(
         &'a self,
         column: usize,
         vector: usize,
@@ -225,7 +225,7 @@ impl Chunk {
     }
 
     /// The selected rows of a vector.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         column: usize,
         vector: usize,
@@ -242,7 +242,7 @@ impl Chunk {
     }
 
     /// Adds the rows of a vector at some positions to those of others.
-    pub(super) fn gather(
+    pub(crate) fn gather(
         &self,
         column: usize,
         vector: usize,
@@ -256,13 +256,13 @@ impl Chunk {
     }
 
     /// Bytes that the header takes in memory, about.
-    pub(super) fn header_bytes(&self) -> usize {
+    pub(crate) fn header_bytes(&self) -> usize {
         let vectors = self.header.columns().len() * self.header.vector_count();
         size_of::<Chunk>() + vectors * size_of::<VectorHeader>()
     }
 
     /// The id of the first row of a vector.
-    pub(super) fn row_of(&self, vector: usize) -> i64 {
+    pub(crate) fn row_of(&self, vector: usize) -> i64 {
         self.first_row + (vector * VECTOR_ROWS) as i64
     }
 }

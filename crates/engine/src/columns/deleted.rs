@@ -12,11 +12,11 @@ use super::part::row_key;
 use crate::visible::{Entries, VisibleTree};
 
 /// The deleted rows of a table, as one who reads sees them.
-pub(crate) struct Deleted(pub(super) VisibleTree);
+pub(crate) struct Deleted(pub(crate) VisibleTree);
 
 /// Gathers row ids.
 #[derive(Default)]
-pub(super) struct Ids(pub(super) Vec<i64>);
+pub(crate) struct Ids(pub(crate) Vec<i64>);
 
 impl Entries for Ids {
     fn restart(&mut self) {
@@ -34,7 +34,7 @@ impl Deleted {
     ///
     /// # Errors
     /// Those of storage.
-    pub(super) async fn remaining(
+    pub(crate) async fn remaining(
         &self,
         rows: Range<i64>,
         io: &IoCounters,

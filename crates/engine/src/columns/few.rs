@@ -12,13 +12,13 @@ use super::remote::fetch::Download;
 use crate::fault::block as block_error;
 
 /// Rows of one vector: their places in it, ascending, none twice.
-pub(super) struct InVector {
-    pub(super) vector: usize,
-    pub(super) positions: Vec<u16>,
+pub(crate) struct InVector {
+    pub(crate) vector: usize,
+    pub(crate) positions: Vec<u16>,
 }
 
 /// A head that was read, and where rows are behind it.
-pub(super) struct Known {
+pub(crate) struct Known {
     head: Bytes,
     places: Vec<Range<usize>>,
 }
@@ -31,7 +31,7 @@ impl InVector {
 
 impl Chunk {
     /// Starts to read what rows need first, without waiting.
-    pub(super) fn prefetch_first(&self, column: usize, rows: &InVector, io: &IoCounters) {
+    pub(crate) fn prefetch_first(&self, column: usize, rows: &InVector, io: &IoCounters) {
         match self.head(column, rows) {
             Some(head) => self.prefetch_place(head, io),
             None => self.prefetch(column, &rows.vectors(), io),
@@ -39,7 +39,7 @@ impl Chunk {
     }
 
     /// The head of the vector, if that says where the rows are, and their places.
-    pub(super) async fn known(
+    pub(crate) async fn known(
         &self,
         column: usize,
         rows: &InVector,
@@ -52,12 +52,12 @@ impl Chunk {
     }
 
     /// Starts to read what rows need beside a head, without waiting.
-    pub(super) fn prefetch_rest(&self, known: &Known, io: &IoCounters) {
+    pub(crate) fn prefetch_rest(&self, known: &Known, io: &IoCounters) {
         known.places.iter().for_each(|place| self.prefetch_place(place.clone(), io));
     }
 
     /// Reads what rows of a vector need, or takes it from what was downloaded.
-    pub(super) async fn read_rows(
+    pub(crate) async fn read_rows(
         &self,
         column: usize,
         rows: &InVector,

@@ -11,12 +11,12 @@ use types::{Schema, SqlResult};
 use super::restricted::Restricted;
 
 /// What a join demands of one column.
-pub(super) struct Joined {
+pub(crate) struct Joined {
     /// Its ordinal.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     /// The bounds of the keys; they are for the bounds of chunks and vectors.
-    pub(super) bounds: Restricted,
-    pub(super) filter: Arc<JoinFilter>,
+    pub(crate) bounds: Restricted,
+    pub(crate) filter: Arc<JoinFilter>,
 }
 
 impl Joined {
@@ -24,7 +24,7 @@ impl Joined {
     ///
     /// # Errors
     /// XX000 for keys that are not of the column's type.
-    pub(super) fn new(
+    pub(crate) fn new(
         schema: &Schema,
         scan: &Scan,
         ScanFilter { column, filter }: &ScanFilter,
@@ -39,7 +39,7 @@ impl Joined {
     }
 
     /// The rows of `among` that the filter leaves; `values` are the column's for these rows.
-    pub(super) fn select(&self, values: &arrow_array::ArrayRef, among: &Mask) -> Mask {
+    pub(crate) fn select(&self, values: &arrow_array::ArrayRef, among: &Mask) -> Mask {
         among.kept(&self.filter.keep(values))
     }
 }

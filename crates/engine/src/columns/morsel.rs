@@ -36,32 +36,32 @@ const BATCH_ROWS: usize = 4096;
 const ALONG_BYTES: usize = 512 << 10;
 
 /// What all morsels of a scan have in common.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// Ordinals of the columns that are produced; one past the last column is the row id.
-    pub(super) columns: Vec<usize>,
+    pub(crate) columns: Vec<usize>,
     /// The number of the table's columns.
-    pub(super) column_count: usize,
-    pub(super) restricted: Vec<Restricted>,
+    pub(crate) column_count: usize,
+    pub(crate) restricted: Vec<Restricted>,
     /// Filters of joins.
-    pub(super) joined: Vec<Joined>,
-    pub(super) schema: SchemaRef,
+    pub(crate) joined: Vec<Joined>,
+    pub(crate) schema: SchemaRef,
     /// Whether decimals are given as words of 64 bits; the schema has them so.
-    pub(super) as_words: bool,
-    pub(super) deleted: Deleted,
+    pub(crate) as_words: bool,
+    pub(crate) deleted: Deleted,
     /// Where chunks are downloaded from, if they are.
-    pub(super) bucket: Option<Bucket>,
+    pub(crate) bucket: Option<Bucket>,
     /// The memory for that; without one a single morsel is in work.
-    pub(super) room: Option<Arc<Room>>,
+    pub(crate) room: Option<Arc<Room>>,
 }
 
 /// Some vectors of a chunk.
-pub(super) struct Morsel {
+pub(crate) struct Morsel {
     chunk: Arc<Chunk>,
     vectors: Range<usize>,
 }
 
 /// A morsel whose qualifying rows are known and whose columns have been read.
-pub(super) struct Selected {
+pub(crate) struct Selected {
     chunk: Arc<Chunk>,
     first: usize,
     /// The rows of each vector, from `first` on.
@@ -73,7 +73,7 @@ pub(super) struct Selected {
 }
 
 impl Morsel {
-    pub(super) fn new(chunk: Arc<Chunk>, vectors: Range<usize>) -> Morsel {
+    pub(crate) fn new(chunk: Arc<Chunk>, vectors: Range<usize>) -> Morsel {
         Morsel { chunk, vectors }
     }
 
@@ -82,7 +82,7 @@ impl Morsel {
     ///
     /// # Errors
     /// Those of storage; XX001 for damage.
-    pub(super) async fn select<T>(
+    pub(crate) async fn select<T>(
         self,
         wanted: &Wanted,
         access: Access<'_>,
@@ -289,7 +289,7 @@ impl Selected {
     ///
     /// # Errors
     /// XX001 for damage.
-    pub(super) async fn next(&mut self, wanted: &Wanted) -> SqlResult<(RecordBatch, bool)> {
+    pub(crate) async fn next(&mut self, wanted: &Wanted) -> SqlResult<(RecordBatch, bool)> {
         let count = self.count_of_next();
         let new = |column: &usize| Produced::new(&self.chunk, *column, count, wanted.as_words);
         let parts = wanted.columns.iter().map(new);
@@ -339,7 +339,7 @@ impl Selected {
 }
 
 /// A column of a batch in the making.
-pub(super) enum Produced {
+pub(crate) enum Produced {
     Stored(Gather),
     RowIds(Vec<i64>),
 }
@@ -349,7 +349,7 @@ impl Produced {
     ///
     /// # Errors
     /// 0A000 for types that are not stored in blocks.
-    pub(super) fn new(
+    pub(crate) fn new(
         chunk: &Chunk,
         column: usize,
         rows: usize,
@@ -366,7 +366,7 @@ impl Produced {
     ///
     /// # Errors
     /// XX000
-    pub(super) fn finish(self) -> SqlResult<ArrayRef> {
+    pub(crate) fn finish(self) -> SqlResult<ArrayRef> {
         match self {
             Produced::Stored(gather) => gather.finish().map_err(block_error),
             Produced::RowIds(ids) => Ok(Arc::new(Int64Array::from(ids))),

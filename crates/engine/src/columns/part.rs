@@ -14,7 +14,7 @@ use crate::fault::damaged_columns as damaged;
 /// What an entry of a part's tree holds: the last byte of its key, behind the id of the chunk's first
 /// row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// The header of a chunk.
     Header = 0,
     /// The body of a chunk.
@@ -24,31 +24,31 @@ pub(super) enum Kind {
 }
 
 /// The key of the last entry: the number of rows of each chunk, in 4 bytes.
-pub(super) const COUNTS: [u8; 9] = [u8::MAX; 9];
+pub(crate) const COUNTS: [u8; 9] = [u8::MAX; 9];
 
 /// A part of a column table.
 #[derive(Clone)]
 pub(crate) struct Part {
-    pub(super) tree: Tree,
-    pub(super) first_row: i64,
-    pub(super) row_count: u64,
-    pub(super) column_bytes: Arc<[u64]>,
+    pub(crate) tree: Tree,
+    pub(crate) first_row: i64,
+    pub(crate) row_count: u64,
+    pub(crate) column_bytes: Arc<[u64]>,
 }
 
 /// The key of an entry.
-pub(super) fn key(first_row: i64, kind: Kind) -> [u8; 9] {
+pub(crate) fn key(first_row: i64, kind: Kind) -> [u8; 9] {
     let mut key = [kind as u8; 9];
     key[..8].copy_from_slice(&row_key(first_row));
     key
 }
 
 /// A row id as it stands in keys: in their order.
-pub(super) fn row_key(row_id: i64) -> [u8; 8] {
+pub(crate) fn row_key(row_id: i64) -> [u8; 8] {
     (row_id.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
 
 impl Part {
-    pub(super) fn open(store: &Store, stored: &StoredPart) -> SqlResult<Part> {
+    pub(crate) fn open(store: &Store, stored: &StoredPart) -> SqlResult<Part> {
         Ok(Part {
             tree: store.tree(TreeId(stored.tree)).map_err(fault::storage)?,
             first_row: stored.first_row,
@@ -57,7 +57,7 @@ impl Part {
         })
     }
 
-    pub(super) fn stored(&self) -> StoredPart {
+    pub(crate) fn stored(&self) -> StoredPart {
         StoredPart {
             tree: self.tree.id().0,
             first_row: self.first_row,
@@ -67,7 +67,7 @@ impl Part {
     }
 
     /// The row id behind its last row.
-    pub(super) fn end(&self) -> i64 {
+    pub(crate) fn end(&self) -> i64 {
         self.first_row.saturating_add_unsigned(self.row_count)
     }
 
@@ -75,7 +75,7 @@ impl Part {
     ///
     /// # Errors
     /// Those of storage; XX001 when there is no such list.
-    pub(super) async fn chunks(&self, io: &IoCounters) -> SqlResult<Vec<Range<i64>>> {
+    pub(crate) async fn chunks(&self, io: &IoCounters) -> SqlResult<Vec<Range<i64>>> {
         let counts = self.tree.get(&COUNTS, io, <[u8]>::to_vec).await.map_err(fault::storage)?;
         let counts = counts.ok_or_else(|| damaged("a part has no list of its chunks"))?;
         let (mut chunks, mut end) = (vec![], self.first_row);

@@ -5,16 +5,10 @@
 //! need not read it knows without a request; delta and deleted rows are trees of the file, too. One
 //! object, the *list*, has the headers of all chunks, for those who read the table from elsewhere.
 
-pub(crate) mod attach;
-pub(crate) mod expire;
 pub(crate) mod fetch;
 pub(crate) mod list;
 pub(crate) mod name;
-pub(crate) mod publish;
 pub(crate) mod put;
-pub(crate) mod refresh;
 pub(crate) mod stored;
 pub(crate) mod tables;
 pub(crate) mod writable;
-
-use attach::attach;

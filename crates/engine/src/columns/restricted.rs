@@ -11,9 +11,9 @@ use types::{LogicalType, SqlError, SqlResult};
 use crate::fault::block as block_error;
 
 /// What a scan demands of one column.
-pub(super) struct Restricted {
+pub(crate) struct Restricted {
     /// Its ordinal.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     tests: Vec<Restriction>,
     /// One of the tests has to hold; otherwise all.
     is_any: bool,
@@ -24,7 +24,7 @@ impl Restricted {
     ///
     /// # Errors
     /// XX000 for one that the planner should not have made.
-    pub(super) fn new(ty: LogicalType, restriction: &plan::Restriction) -> SqlResult<Restricted> {
+    pub(crate) fn new(ty: LogicalType, restriction: &plan::Restriction) -> SqlResult<Restricted> {
         let compared = |comparison: Comparison, value: &ScalarValue| {
             let constant = value.to_array().map_err(|e| SqlError::internal(e.to_string()))?;
             Restriction::new(ty, comparison, &*constant).map_err(block_error)
@@ -61,7 +61,7 @@ impl Restricted {
     ///
     /// # Errors
     /// XX000 for values of another type.
-    pub(super) fn between(
+    pub(crate) fn between(
         (column, ty): (usize, LogicalType),
         (least, greatest): (&dyn Array, &dyn Array),
     ) -> SqlResult<Restricted> {
@@ -75,19 +75,19 @@ impl Restricted {
     ///
     /// # Errors
     /// XX000 for a type without an order.
-    pub(super) fn never(column: usize, ty: LogicalType) -> SqlResult<Restricted> {
+    pub(crate) fn never(column: usize, ty: LogicalType) -> SqlResult<Restricted> {
         let null = arrow_array::new_null_array(&ty.arrow(), 1);
         let test = Restriction::new(ty, Comparison::Equal, &*null).map_err(block_error)?;
         Ok(Restricted { column, tests: vec![test], is_any: false })
     }
 
     /// What the bounds of a whole chunk say.
-    pub(super) fn of_chunk(&self, rows: usize, column: &ColumnHeader) -> Verdict {
+    pub(crate) fn of_chunk(&self, rows: usize, column: &ColumnHeader) -> Verdict {
         self.verdict(|test| test.verdict(rows, column.null_count(), column.zone()))
     }
 
     /// What the bounds of a vector say.
-    pub(super) fn of_vector(&self, rows: usize, vector: &VectorHeader) -> Verdict {
+    pub(crate) fn of_vector(&self, rows: usize, vector: &VectorHeader) -> Verdict {
         self.verdict(|test| test.verdict(rows, vector.null_count, vector.zone))
     }
 
@@ -113,7 +113,7 @@ impl Restricted {
     ///
     /// # Errors
     /// XX001 for damage.
-    pub(super) fn select(&self, vector: &Vector<'_>, among: &Mask) -> SqlResult<Mask> {
+    pub(crate) fn select(&self, vector: &Vector<'_>, among: &Mask) -> SqlResult<Mask> {
         let mut selected = if self.is_any { Mask::NONE } else { *among };
         for test in &self.tests {
             selected = match self.is_any {

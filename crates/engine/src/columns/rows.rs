@@ -54,7 +54,7 @@ impl ChunkRows {
     }
 
     /// The same of one part that lies in the file, as a snapshot sees it.
-    pub(super) fn seen(
+    pub(crate) fn seen(
         snapshot: &Snapshot,
         entry: &TableEntry,
         columns: &Columns,

@@ -3,18 +3,19 @@
 
 use types::{SqlError, SqlState, binary};
 
-use super::received::{Received, Stop};
-use super::record::RECORD_BYTES_MAX;
+use super::received::Received;
+use crate::input::record::RECORD_BYTES_MAX;
+use crate::input::stop::Stop;
 
 /// What a binary file begins with; flags and the length of an extension follow.
-pub(super) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+pub(crate) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// Flags that a reader must know; the one it may know says that rows have oids.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
 const WITH_OIDS: u32 = 1 << 16;
 
 /// Reads records.
-pub(super) struct BinaryReader {
+pub(crate) struct BinaryReader {
     received: Received,
     /// The types of the columns.
     oids: Vec<u32>,
@@ -31,18 +32,18 @@ fn bad(message: impl Into<String>) -> SqlError {
 }
 
 impl BinaryReader {
-    pub(super) fn new(oids: Vec<u32>) -> BinaryReader {
+    pub(crate) fn new(oids: Vec<u32>) -> BinaryReader {
         let received = Received::default();
         BinaryReader { received, oids, has_begun: false, extension: 0, complete: 0, row: 0 }
     }
 
     /// What has come.
-    pub(super) fn received(&mut self) -> &mut Received {
+    pub(crate) fn received(&mut self) -> &mut Received {
         &mut self.received
     }
 
     /// The row that is read, from 1.
-    pub(super) fn row(&self) -> u64 {
+    pub(crate) fn row(&self) -> u64 {
         self.row
     }
 
@@ -85,7 +86,7 @@ impl BinaryReader {
 
     /// The text forms of the next row's values; `None` at the end. When the row does not end in what has
     /// come, nothing is read.
-    pub(super) fn next_record(&mut self) -> Result<Option<Vec<Option<String>>>, Stop> {
+    pub(crate) fn next_record(&mut self) -> Result<Option<Vec<Option<String>>>, Stop> {
         let record = self.read_record();
         if matches!(record, Err(Stop::NeedsMore)) {
             self.received.go_back();

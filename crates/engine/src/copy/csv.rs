@@ -3,12 +3,12 @@
 
 use types::{SqlError, SqlState};
 
-use super::received::Stop;
-use super::record::{Field, RecordReader, check_length};
+use crate::input::record::{Field, RecordReader, check_length};
+use crate::input::stop::Stop;
 
 impl<'a> RecordReader<'a> {
     /// A record, up to the end of its line.
-    pub(super) fn read_csv(
+    pub(crate) fn read_csv(
         &mut self,
         fields: &mut Vec<Field<'a>>,
         delimiter: u8,

@@ -5,11 +5,11 @@ use types::parse::ColumnParser;
 use types::zone::Context;
 use types::{Column, Schema, SqlError, SqlResult, SqlState};
 
-use super::record::{Field, RecordFormat};
 use super::rejected::{Leniency, Reject};
+use crate::input::record::{Field, RecordFormat};
 
 /// What all records are read by.
-pub(super) struct Form {
+pub(crate) struct Form {
     table: String,
     format: RecordFormat,
     /// In the order of the fields.
@@ -33,7 +33,7 @@ struct FormColumn {
 
 impl Form {
     /// What a statement says, whose columns stand at `ordinals`.
-    pub(super) fn new(
+    pub(crate) fn new(
         table: &str,
         schema: &Schema,
         ordinals: &[usize],
@@ -61,36 +61,36 @@ impl Form {
         }
     }
 
-    pub(super) fn format(&self) -> RecordFormat {
+    pub(crate) fn format(&self) -> RecordFormat {
         self.format
     }
 
-    pub(super) fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         self.header
     }
 
     /// What values are read in.
-    pub(super) fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         self.context
     }
 
     /// Whether the records are wanted of rows that could be read.
-    pub(super) fn keeps_records(&self) -> bool {
+    pub(crate) fn keeps_records(&self) -> bool {
         self.keeps_records
     }
 
     /// The name of the nth column that is copied.
-    pub(super) fn name(&self, nth: usize) -> &str {
+    pub(crate) fn name(&self, nth: usize) -> &str {
         &self.columns[nth].column.name
     }
 
     /// What builds the columns that are copied.
-    pub(super) fn parsers(&self) -> Vec<ColumnParser> {
+    pub(crate) fn parsers(&self) -> Vec<ColumnParser> {
         self.columns.iter().map(|column| ColumnParser::new(&column.column)).collect()
     }
 
     /// Adds where in the input an error is.
-    pub(super) fn at_line(&self, error: SqlError, line: u64) -> SqlError {
+    pub(crate) fn at_line(&self, error: SqlError, line: u64) -> SqlError {
         let place = format!("COPY {}, line {line}", self.table);
         let context = match error.context() {
             Some(context) => format!("{place}{context}"),
@@ -103,7 +103,7 @@ impl Form {
     ///
     /// # Errors
     /// Its own with its line, where such rows are not to be ignored.
-    pub(super) fn reject(
+    pub(crate) fn reject(
         &self,
         error: SqlError,
         line: u64,
@@ -113,7 +113,7 @@ impl Form {
     }
 
     /// 22P04 unless the first line has the names of the columns.
-    pub(super) fn check_header(&self, fields: &[Field<'_>]) -> SqlResult<()> {
+    pub(crate) fn check_header(&self, fields: &[Field<'_>]) -> SqlResult<()> {
         let bad = |message: String| SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message);
         let (given, expected) = (fields.len(), self.columns.len());
         if given != expected {
@@ -146,7 +146,7 @@ impl Form {
     ///
     /// # Errors
     /// 22P04.
-    pub(super) fn checked<'f, 'a>(&self, fields: &'f [Field<'a>]) -> SqlResult<&'f [Field<'a>]> {
+    pub(crate) fn checked<'f, 'a>(&self, fields: &'f [Field<'a>]) -> SqlResult<&'f [Field<'a>]> {
         // A line has one field at least, of a table without columns an empty one.
         let fields = match fields {
             [only] if self.columns.is_empty() && !only.quoted && only.is(b"") => &[],
@@ -164,7 +164,7 @@ impl Form {
     }
 
     /// A field as a value; `None` is null.
-    pub(super) fn value<'f>(&self, nth: usize, field: &'f Field<'_>) -> SqlResult<Option<&'f str>> {
+    pub(crate) fn value<'f>(&self, nth: usize, field: &'f Field<'_>) -> SqlResult<Option<&'f str>> {
         let FormColumn { is_never_null, is_null_in_quotes, .. } = self.columns[nth];
         let text = field.text()?;
         let is_null =
@@ -177,7 +177,7 @@ impl Form {
 const SHOWN_LETTERS_MAX: usize = 100;
 
 /// The begin of a text.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_LETTERS_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

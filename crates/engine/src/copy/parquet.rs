@@ -21,20 +21,20 @@ const WRITE_ROWS: usize = 8192;
 const ROW_GROUP_BYTES_MAX: usize = 128 << 20;
 
 /// Writes rows as a file.
-pub(super) struct ParquetWriter {
+pub(crate) struct ParquetWriter {
     writer: ArrowWriter<Vec<u8>>,
     schema: SchemaRef,
     row_group_rows: usize,
 }
 
 /// 0A000 for Parquet that comes from a client, or goes to one.
-pub(super) fn refuse_client() -> SqlError {
+pub(crate) fn refuse_client() -> SqlError {
     SqlError::unsupported("COPY of Parquet from or to a client")
         .with_hint("Name a file of the server, or use another format.")
 }
 
 /// 0A000 unless a file is named.
-pub(super) fn check_source(source: &CopySource) -> SqlResult<()> {
+pub(crate) fn check_source(source: &CopySource) -> SqlResult<()> {
     match source {
         CopySource::File(_) => Ok(()),
         CopySource::Stdin => Err(refuse_client()),
@@ -46,7 +46,7 @@ impl ParquetWriter {
     ///
     /// # Errors
     /// 0A000 for columns of a type that is not written, 42701 for two of the same name.
-    pub(super) fn new(schema: &Schema, options: ParquetOptions) -> SqlResult<ParquetWriter> {
+    pub(crate) fn new(schema: &Schema, options: ParquetOptions) -> SqlResult<ParquetWriter> {
         let fields = schema.fields().iter().map(|field| written(field));
         let fields = fields.collect::<SqlResult<Vec<Field>>>()?;
         let is_twice = |at: usize| fields[..at].iter().any(|f| f.name() == fields[at].name());
@@ -73,7 +73,7 @@ impl ParquetWriter {
     ///
     /// # Errors
     /// XX000
-    pub(super) async fn write(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> SqlResult<()> {
+    pub(crate) async fn write(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> SqlResult<()> {
         let mut at = 0;
         while at < batch.num_rows() {
             // Never over the end of a row group: the writer would call itself for each that there is.
@@ -97,7 +97,7 @@ impl ParquetWriter {
     ///
     /// # Errors
     /// XX000
-    pub(super) fn finish(mut self) -> SqlResult<Vec<u8>> {
+    pub(crate) fn finish(mut self) -> SqlResult<Vec<u8>> {
         self.writer.finish().map_err(failed)?;
         Ok(take(self.writer.inner_mut()))
     }

@@ -9,17 +9,17 @@ use sql::parse::Header;
 use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, zone};
 
-use super::cutter::Portion;
 use super::form::{Form, shown};
-use super::record::{Field, RecordReader};
 use super::rejected::Reject;
+use crate::input::cutter::Portion;
+use crate::input::record::{Field, RecordReader};
 use crate::waiting::give_way;
 
 /// Rows that are parsed between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;
 
 /// What became of the data behind the rows.
-pub(super) enum End {
+pub(crate) enum End {
     /// More follows, or nothing.
     Open,
     /// The end marker, on this line: what follows is nothing.
@@ -29,25 +29,25 @@ pub(super) enum End {
 }
 
 /// Rows that were parsed.
-pub(super) struct Parsed {
+pub(crate) struct Parsed {
     /// The columns that are copied.
-    pub(super) arrays: Vec<ArrayRef>,
+    pub(crate) arrays: Vec<ArrayRef>,
     /// Of each row, its line and whether it is to be kept.
-    pub(super) rows: Vec<ParsedRow>,
+    pub(crate) rows: Vec<ParsedRow>,
     /// What is left out, in order.
-    pub(super) rejects: Vec<Reject>,
+    pub(crate) rejects: Vec<Reject>,
     /// What they were read from, where it is wanted.
     records: Vec<u8>,
-    pub(super) end: End,
+    pub(crate) end: End,
 }
 
 /// A row.
 #[derive(Clone, Copy)]
-pub(super) struct ParsedRow {
-    pub(super) line: u64,
+pub(crate) struct ParsedRow {
+    pub(crate) line: u64,
     /// Where its record begins.
     begin: usize,
-    pub(super) is_kept: bool,
+    pub(crate) is_kept: bool,
 }
 
 impl Parsed {
@@ -55,7 +55,7 @@ impl Parsed {
     ///
     /// # Errors
     /// That one with the row's line, where such rows are not to be ignored.
-    pub(super) fn reject(&self, form: &Form, row: usize, error: SqlError) -> SqlResult<Reject> {
+    pub(crate) fn reject(&self, form: &Form, row: usize, error: SqlError) -> SqlResult<Reject> {
         let ParsedRow { line, begin, .. } = self.rows[row];
         let mut fields = vec![];
         if form.keeps_records() {
@@ -66,7 +66,7 @@ impl Parsed {
 }
 
 /// Parses records, one after the other.
-pub(super) struct Parser {
+pub(crate) struct Parser {
     form: Arc<Form>,
     /// Bytes of the portions that it was given.
     bytes: usize,
@@ -78,24 +78,24 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    pub(super) fn new(form: Arc<Form>) -> Parser {
+    pub(crate) fn new(form: Arc<Form>) -> Parser {
         let columns = form.parsers();
         let (rows, rejects, records) = (vec![], vec![], vec![]);
         Parser { form, bytes: 0, columns, rows, rejects, records, end: End::Open }
     }
 
     /// Rows that were read.
-    pub(super) fn row_count(&self) -> usize {
+    pub(crate) fn row_count(&self) -> usize {
         self.rows.len()
     }
 
     /// Bytes that they were read from.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Whether nothing can follow.
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         !matches!(self.end, End::Open)
     }
 
@@ -103,7 +103,7 @@ impl Parser {
     ///
     /// # Errors
     /// 57014 alone; what is wrong with the records is in what was parsed.
-    pub(super) async fn read(&mut self, portion: &Portion, cancel: &Cancel) -> SqlResult<()> {
+    pub(crate) async fn read(&mut self, portion: &Portion, cancel: &Cancel) -> SqlResult<()> {
         let form = self.form.clone();
         self.bytes += portion.bytes.len();
         let mut reader = RecordReader::new(form.format(), &portion.bytes, portion.first_line);
@@ -198,7 +198,7 @@ impl Parser {
     ///
     /// # Errors
     /// That of a value.
-    pub(super) fn push_values(&mut self, values: &[Option<String>], nth: u64) -> SqlResult<()> {
+    pub(crate) fn push_values(&mut self, values: &[Option<String>], nth: u64) -> SqlResult<()> {
         for (value, column) in values.iter().zip(&mut self.columns) {
             column.push(value.as_deref())?;
         }
@@ -207,7 +207,7 @@ impl Parser {
     }
 
     /// What was read.
-    pub(super) fn finish(self) -> Parsed {
+    pub(crate) fn finish(self) -> Parsed {
         let Parser { form, mut columns, rows, rejects, records, end, .. } = self;
         // A row that is wrong is in the first columns.
         if matches!(end, End::Wrong(_)) {

@@ -9,17 +9,17 @@ use runtime::RemoteHandle;
 use runtime::sync::Cancel;
 use types::{SqlError, SqlResult};
 
-use super::cutter::{Cutter, Portion, PortionSize};
 use super::form::Form;
-use super::input::Input;
 use super::parsing::{End, Parsed, Parser};
+use crate::input::cutter::{Cutter, Portion, PortionSize};
+use crate::input::pieces::Input;
 use crate::waiting::{give_way, unless_cancelled};
 
 /// Portions that are parsed or wait to be taken, beside one for each worker: some, so that none idles.
 const PORTIONS_AHEAD: usize = 2;
 
 /// Reads, cuts and parses.
-pub(super) struct Portions {
+pub(crate) struct Portions {
     form: Arc<Form>,
     input: Input,
     cutter: Cutter,
@@ -58,7 +58,7 @@ impl Drop for Task {
 
 impl Portions {
     /// `bytes_max` of the data may be parsed at once; call it in a task.
-    pub(super) fn new(
+    pub(crate) fn new(
         form: Arc<Form>,
         input: Input,
         size: PortionSize,
@@ -83,7 +83,7 @@ impl Portions {
     }
 
     /// The line behind all that was read.
-    pub(super) fn next_line(&self) -> u64 {
+    pub(crate) fn next_line(&self) -> u64 {
         self.cutter.next_line()
     }
 
@@ -91,7 +91,7 @@ impl Portions {
     ///
     /// # Errors
     /// 57014, those of reading; what is wrong with records is in what was parsed.
-    pub(super) async fn next(&mut self) -> SqlResult<Option<Parsed>> {
+    pub(crate) async fn next(&mut self) -> SqlResult<Option<Parsed>> {
         self.begin().await?;
         let parsed = match self.begun.pop_front() {
             None => return self.failed.take().map_or(Ok(None), Err),

@@ -1,25 +1,11 @@
 //! What has come of the data of a `COPY .. FROM`, for records that are read where they lie. One that does not
 //! end there is begun anew when more has come: so reading a record never waits.
 
-use types::SqlError;
-
-/// Why a record could not be read.
-pub(super) enum Stop {
-    /// It goes on in what has not come yet.
-    NeedsMore,
-    /// It is wrong.
-    Wrong(SqlError),
-}
-
-impl From<SqlError> for Stop {
-    fn from(error: SqlError) -> Stop {
-        Stop::Wrong(error)
-    }
-}
+use crate::input::stop::Stop;
 
 /// Bytes that have come and are not done with.
 #[derive(Default)]
-pub(super) struct Received {
+pub(crate) struct Received {
     bytes: Vec<u8>,
     /// Where the record that is read begins.
     begin: usize,
@@ -31,7 +17,7 @@ pub(super) struct Received {
 
 impl Received {
     /// More has come.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.begin > 0 {
             self.bytes.drain(..self.begin);
             (self.begin, self.position) = (0, self.position - self.begin);
@@ -40,31 +26,31 @@ impl Received {
     }
 
     /// Nothing more comes.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.has_ended = true;
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
     /// Bytes of the record that is read, as far as they have come.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.begin
     }
 
     /// A record begins here: what is before it is done with.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.begin = self.position;
     }
 
     /// Back to the begin of the record.
-    pub(super) fn go_back(&mut self) {
+    pub(crate) fn go_back(&mut self) {
         self.position = self.begin;
     }
 
     /// The next bytes, `count` of them or as many as there are at the end.
-    pub(super) fn take(&mut self, count: usize) -> Result<&[u8], Stop> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&[u8], Stop> {
         let left = self.bytes.len() - self.position;
         if left < count && !self.has_ended {
             return Err(Stop::NeedsMore);
@@ -75,7 +61,7 @@ impl Received {
     }
 
     /// Passes over bytes, `count` of them or as many as have come; how many.
-    pub(super) fn skip(&mut self, count: u64) -> Result<u64, Stop> {
+    pub(crate) fn skip(&mut self, count: u64) -> Result<u64, Stop> {
         let left = (self.bytes.len() - self.position) as u64;
         if left == 0 && count > 0 && !self.has_ended {
             return Err(Stop::NeedsMore);

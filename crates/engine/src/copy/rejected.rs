@@ -3,21 +3,21 @@
 use sql::parse::{CopyFormat, CopyOptions};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::record::Field;
+use crate::input::record::Field;
 
 /// A row that could not be read.
 #[derive(Debug)]
-pub(super) struct Reject {
+pub(crate) struct Reject {
     /// Its first line.
-    pub(super) line: u64,
-    pub(super) reason: String,
+    pub(crate) line: u64,
+    pub(crate) reason: String,
     /// Its fields, as they were read.
-    pub(super) data: String,
+    pub(crate) data: String,
 }
 
 /// Which rows may be left out.
 #[derive(Clone, Debug)]
-pub(super) struct Leniency {
+pub(crate) struct Leniency {
     /// Whether any.
     ignores: bool,
     /// Whether a table takes them.
@@ -28,7 +28,7 @@ pub(super) struct Leniency {
 }
 
 impl Leniency {
-    pub(super) fn of(options: &CopyOptions) -> Leniency {
+    pub(crate) fn of(options: &CopyOptions) -> Leniency {
         let CopyOptions { format, delimiter, quote, escape, ignored, .. } = options;
         let quotes = (char::from(*quote), char::from(*escape));
         Leniency {
@@ -40,7 +40,7 @@ impl Leniency {
     }
 
     /// Whether the fields of rows that are left out are wanted.
-    pub(super) fn keeps(&self) -> bool {
+    pub(crate) fn keeps(&self) -> bool {
         self.keeps
     }
 
@@ -48,7 +48,7 @@ impl Leniency {
     ///
     /// # Errors
     /// Its own, where such rows are not to be ignored.
-    pub(super) fn reject(
+    pub(crate) fn reject(
         &self,
         error: SqlError,
         line: u64,

@@ -30,11 +30,11 @@ pub(crate) struct Rejects {
 }
 
 impl Rejects {
-    pub(super) fn new(options: &CopyOptions) -> Rejects {
+    pub(crate) fn new(options: &CopyOptions) -> Rejects {
         Rejects { ignored: options.ignored.clone(), ..Rejects::default() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
@@ -42,7 +42,7 @@ impl Rejects {
     ///
     /// # Errors
     /// 22P02 when there are more than is allowed, 54000 when they need too much memory.
-    pub(super) fn take(&mut self, reject: Reject) -> SqlResult<()> {
+    pub(crate) fn take(&mut self, reject: Reject) -> SqlResult<()> {
         let Some(ignored) = &self.ignored else { return Ok(()) };
         self.count += 1;
         if let Some(count_max) = ignored.count_max.filter(|count_max| self.count > *count_max) {
@@ -107,7 +107,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The rows of a batch that are to be kept.
-pub(super) fn without(arrays: Vec<ArrayRef>, kept: &[bool]) -> SqlResult<Vec<ArrayRef>> {
+pub(crate) fn without(arrays: Vec<ArrayRef>, kept: &[bool]) -> SqlResult<Vec<ArrayRef>> {
     if kept.iter().all(|kept| *kept) {
         return Ok(arrays);
     }
@@ -120,7 +120,7 @@ pub(super) fn without(arrays: Vec<ArrayRef>, kept: &[bool]) -> SqlResult<Vec<Arr
 ///
 /// # Errors
 /// 42P01, 42703.
-pub(super) fn check_table(ignored: Option<&Ignored>, snapshot: &Snapshot) -> SqlResult<()> {
+pub(crate) fn check_table(ignored: Option<&Ignored>, snapshot: &Snapshot) -> SqlResult<()> {
     let Some(table) = ignored.and_then(|ignored| ignored.table.as_ref()) else { return Ok(()) };
     let hint = || {
         let table = quote_ident(table);

@@ -12,14 +12,15 @@ use types::zone::Context;
 use types::{Schema, SqlError, SqlResult, oid};
 
 use super::binary::BinaryReader;
-use super::cutter::PortionSize;
 use super::form::Form;
-use super::input::Input;
 use super::parsing::{End, Parsed, Parser};
 use super::portions::Portions;
-use super::received::{Received, Stop};
+use super::received::Received;
 use super::rejects::{self, Rejects};
 use crate::dml::incoming::RowSource;
+use crate::input::cutter::PortionSize;
+use crate::input::pieces::Input;
+use crate::input::stop::Stop;
 use crate::waiting::give_way;
 
 /// Rows of the binary format that are handed on at once.
@@ -32,7 +33,7 @@ const ROWS_PER_LOOK: usize = 64;
 const SORT_FRACTION: usize = 8;
 
 /// The rows.
-pub(super) struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     form: Arc<Form>,
     options: &'a CopyOptions,
     schema: &'a Schema,
@@ -41,7 +42,7 @@ pub(super) struct Rows<'a> {
     source: Source,
     defaults: Defaults,
     cancel: &'a Cancel,
-    pub(super) rejects: Rejects,
+    pub(crate) rejects: Rejects,
 }
 
 /// What parses.
@@ -68,7 +69,7 @@ impl RowSource for Rows<'_> {
 
 impl<'a> Rows<'a> {
     /// Rows of `input`, of which so much memory may be taken as sorts have; call it in a task.
-    pub(super) fn new(
+    pub(crate) fn new(
         copy: &'a Copy,
         (schema, ordinals): (&'a Schema, &'a [usize]),
         input: Input,
@@ -158,7 +159,7 @@ impl<'a> Rows<'a> {
 
     /// Adds the line of the row that the error is about, of `count` rows that were read, where rows and
     /// lines are the same.
-    pub(super) fn at_row(&self, error: SqlError, count: u64) -> SqlError {
+    pub(crate) fn at_row(&self, error: SqlError, count: u64) -> SqlError {
         let row = error.subject.as_ref().and_then(|subject| subject.row);
         let Some(row) = row.filter(|_| self.rejects.is_empty()) else { return error };
         let before = u64::from(self.options.header != Header::No);

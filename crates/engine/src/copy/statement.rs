@@ -7,12 +7,13 @@ use sql::parse::{Copy, CopyFormat, CopySource, Insert, file_insert};
 use types::zone::Context;
 use types::{SqlError, SqlResult, SqlState, zone};
 
-use super::files::FileReader;
-use super::input::Input;
 use super::rejects::Rejects;
 use super::rows::Rows;
 use crate::dml::incoming::{Incoming, RowSource, take_all};
 use crate::dml::insert::insert_batches;
+use crate::door;
+use crate::input::files::FileReader;
+use crate::input::pieces::Input;
 use crate::objects::file::ObjectFile;
 use crate::objects::path::{ObjectPath, is_object};
 use crate::objects::stream::ObjectStream;
@@ -22,7 +23,6 @@ use crate::result::StatementResult;
 use crate::session::state::Session;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
-use crate::{access, door};
 
 impl Session {
     /// Runs `COPY .. FROM`; `input` is what the client sends. What it ignores is left to be put away.
@@ -140,7 +140,7 @@ impl Session {
             return Err(SqlError::internal("no COPY FROM"));
         };
         let db = self.database();
-        access::check::check(&db.snapshot(), &**db.system(), self.role(), statement)?;
+        crate::privileges::check(&db.snapshot(), &**db.system(), self.role(), statement)?;
         self.copied(copy).map(|ordinals| ordinals.len())
     }
 }

@@ -1,11 +1,11 @@
 //! The text format of COPY: one line a record, fields between delimiters, backslash escapes.
 
-use super::received::Stop;
-use super::record::{Field, RecordReader, check_length};
+use crate::input::record::{Field, RecordReader, check_length};
+use crate::input::stop::Stop;
 
 impl<'a> RecordReader<'a> {
     /// A record, up to the end of its line.
-    pub(super) fn read_tabbed(
+    pub(crate) fn read_tabbed(
         &mut self,
         fields: &mut Vec<Field<'a>>,
         delimiter: u8,

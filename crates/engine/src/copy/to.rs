@@ -10,11 +10,11 @@ use sql::constraints::ColumnDefault;
 use sql::parse::{Copied, CopyFormat, CopyTarget, CopyTo, ForcedColumns, table_query};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::files::FileWriter;
 use super::out::CopyFormatter;
 use super::parquet::ParquetWriter;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::input::files::FileWriter;
 use crate::objects::path::{ObjectPath, is_object};
 use crate::objects::writer::ObjectWriter;
 use crate::pipe::PipeSender;
@@ -37,7 +37,7 @@ pub fn nothing_returned() -> SqlError {
 }
 
 /// The ordinals of the columns that a `COPY` is about: those named, or all that are not generated.
-pub(super) fn ordinals(
+pub(crate) fn ordinals(
     snapshot: &Snapshot,
     table: &str,
     names: &[String],
@@ -64,7 +64,7 @@ pub(super) fn ordinals(
 }
 
 /// Checks the columns that the option `name` is about.
-pub(super) fn check_forced(
+pub(crate) fn check_forced(
     option: &str,
     names: &[String],
     copied: &[String],

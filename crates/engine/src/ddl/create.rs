@@ -16,15 +16,15 @@ use super::sequence::name_sequences;
 use crate::access::rights::Relation;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::trees::drop_trees;
 use crate::columns::refused::check_definition;
-use crate::columns::remote::attach::attach;
-use crate::columns::remote::publish::claim;
 use crate::columns::stored::StoredColumns;
 use crate::database::Database;
 use crate::fault;
 use crate::load::loader::Loader;
 use crate::load::target::Target;
-use crate::load::trees::drop_trees;
+use crate::parts::attach::attach;
+use crate::parts::publish::claim;
 use crate::stream::rows::QueryRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
@@ -157,10 +157,10 @@ fn same_persistence(snapshot: &Snapshot, create: &CreateTable) -> SqlResult<()> 
 }
 
 /// Ids of new objects, taken from the catalog when the change is made.
-pub(super) struct Ids(pub(super) u32);
+pub(crate) struct Ids(pub(crate) u32);
 
 impl Ids {
-    pub(super) fn take(&mut self) -> u32 {
+    pub(crate) fn take(&mut self) -> u32 {
         self.0 += 1;
         self.0
     }

@@ -316,7 +316,7 @@ fn rename_in_defaults(snapshot: &mut Snapshot, old: &str, new: &str) {
 /// `t_id_seq1`, as PostgreSQL names them.
 ///
 /// Errors: 42P07 where `SEQUENCE NAME` gave one that another relation has.
-pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) -> SqlResult<()> {
+pub(crate) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) -> SqlResult<()> {
     let table = draft.id;
     let is_taken = |name: &str| match snapshot.numbered_column(name) {
         Some((owner, _)) => owner.def.id != table,
@@ -345,7 +345,7 @@ pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) -> SqlResul
 }
 
 /// The sequences that a table owns go with it.
-pub(super) fn drop_owned(snapshot: &mut Snapshot, table: u32) {
+pub(crate) fn drop_owned(snapshot: &mut Snapshot, table: u32) {
     let is_owned = |def: &SequenceDef| def.owner.as_ref().is_some_and(|o| o.table == table);
     if snapshot.sequences.values().any(|def| is_owned(def)) {
         snapshot.sequences_mut().retain(|_, def| !is_owned(def));
@@ -353,7 +353,7 @@ pub(super) fn drop_owned(snapshot: &mut Snapshot, table: u32) {
 }
 
 /// The sequences that a column owns go with it, and know it by its new name.
-pub(super) fn follow_column(snapshot: &mut Snapshot, table: u32, old: &str, new: Option<&str>) {
+pub(crate) fn follow_column(snapshot: &mut Snapshot, table: u32, old: &str, new: Option<&str>) {
     let own = OwningColumn { table, column: old.to_owned() };
     if new == Some(old) || !snapshot.sequences.values().any(|s| s.owner.as_ref() == Some(&own)) {
         return;

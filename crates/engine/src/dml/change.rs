@@ -17,12 +17,12 @@ use crate::block::Block;
 use crate::catalog;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::fault::internal;
 use crate::isolation;
 use crate::load::leaving::{Leaving, Left};
 use crate::load::loader::{Loader, Rebuilt};
-use crate::load::trees::drop_trees;
 use crate::undo::ReadView;
 use crate::writing::Writing;
 

@@ -9,9 +9,9 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::references::referring;
 use crate::catalog::entry::TableEntry;
-use crate::columns::remote::publish::emptied;
 use crate::columns::stored::StoredColumns;
 use crate::fault;
+use crate::parts::publish::emptied;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 

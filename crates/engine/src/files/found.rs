@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use types::SqlResult;
 
-use crate::copy::files::{FileReader, RandomFile};
+use crate::input::files::{FileReader, RandomFile};
 use crate::objects::file::ObjectFile;
 use crate::objects::room::Room;
 use crate::objects::stream::ObjectStream;

@@ -14,7 +14,7 @@ use types::{SqlError, SqlResult};
 use super::keys::key_arrays;
 use super::target::Target;
 use super::tree::{Filling, write_tree};
-use super::trees::drop_trees;
+use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::fault;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};

@@ -8,7 +8,7 @@ use types::SqlResult;
 use types::key::KeyColumn;
 
 use super::keys::duplicate_key;
-use super::trees::drop_trees;
+use crate::catalog::trees::drop_trees;
 use crate::database::Job;
 use crate::fault;
 use crate::sorter::merge::Sorted;

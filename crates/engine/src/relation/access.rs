@@ -14,17 +14,17 @@ use crate::visible::VisibleTree;
 
 /// A tree of a table as of a read view, with the columns that are wanted of it.
 pub(crate) struct Relation {
-    pub(super) tree: VisibleTree,
-    pub(super) layout: Arc<RowLayout>,
+    pub(crate) tree: VisibleTree,
+    pub(crate) layout: Arc<RowLayout>,
     /// Ordinals of the columns that are produced.
     columns: Vec<usize>,
     /// The rows that entries lead to, where these do not have all columns.
-    pub(super) fetch: Option<(RowKeys, Fetch)>,
+    pub(crate) fetch: Option<(RowKeys, Fetch)>,
 }
 
 impl Relation {
     /// Columns of the tree that an access path names.
-    pub(super) fn of(
+    pub(crate) fn of(
         snapshot: &Snapshot,
         entry: &TableEntry,
         index: &IndexRef,
@@ -36,7 +36,7 @@ impl Relation {
     }
 
     /// Columns of the rows that its entries lead to; `chunks` fetches those in parts of a column table.
-    pub(super) fn fetched(
+    pub(crate) fn fetched(
         mut self,
         snapshot: &Snapshot,
         entry: &TableEntry,
@@ -50,14 +50,14 @@ impl Relation {
     }
 
     /// A reader of its rows, or of the keys of those that are to be fetched.
-    pub(super) fn reader(&self, room: usize) -> Rows<'_> {
+    pub(crate) fn reader(&self, room: usize) -> Rows<'_> {
         let keys = self.fetch.as_ref().map(|(keys, _)| keys);
         Rows::new(&self.layout, &self.columns, room).keys_by(keys)
     }
 }
 
 /// The request depth in the words of `storage`.
-pub(super) fn depth(depth: exec::Depth) -> storage::Depth {
+pub(crate) fn depth(depth: exec::Depth) -> storage::Depth {
     match depth {
         exec::Depth::One => storage::Depth::One,
         exec::Depth::Many => storage::Depth::Many,

@@ -35,12 +35,12 @@ impl Fetch {
     }
 
     /// Whether rows may lie in chunks.
-    pub(super) fn has_chunks(&self) -> bool {
+    pub(crate) fn has_chunks(&self) -> bool {
         self.chunks.is_some()
     }
 
     /// Whether rows may lie in chunks that are downloaded.
-    pub(super) fn downloads(&self) -> bool {
+    pub(crate) fn downloads(&self) -> bool {
         self.chunks.as_ref().is_some_and(ChunkFetch::downloads)
     }
 

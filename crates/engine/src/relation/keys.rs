@@ -10,7 +10,7 @@ use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
 use crate::visible::{Bounds, Range};
 
 /// The first key of the range of one value.
-pub(super) fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {
+pub(crate) fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {
     match low {
         Bound::Included(key) | Bound::Excluded(key) => key,
         Bound::Unbounded => &[],
@@ -18,7 +18,7 @@ pub(super) fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {
 }
 
 /// The range as bytes; `None` when it is empty. A bound on one side excludes nulls.
-pub(super) fn bounds(key: &[KeyColumn], range: &KeyRange) -> SqlResult<Option<Bounds>> {
+pub(crate) fn bounds(key: &[KeyColumn], range: &KeyRange) -> SqlResult<Option<Bounds>> {
     let prefix = encode(key, &range.prefix)?;
     let next = key.get(range.prefix.len());
     let open = range.lower == Bound::Unbounded && range.upper == Bound::Unbounded;

@@ -81,7 +81,7 @@ impl TableLookup {
 }
 
 /// Matches ordered by their outer row; trees give them ordered by key.
-pub(super) fn in_order(outer: Vec<u32>, inner: RecordBatch) -> SqlResult<Matches> {
+pub(crate) fn in_order(outer: Vec<u32>, inner: RecordBatch) -> SqlResult<Matches> {
     let ascending = outer.is_sorted();
     let outer = UInt32Array::from(outer);
     if ascending {

@@ -84,11 +84,11 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows, unless there are none.
-    pub(super) fn found(&mut self) -> Option<BatchBuilder> {
+    pub(crate) fn found(&mut self) -> Option<BatchBuilder> {
         self.builder.take().filter(|rows| rows.row_count() > 0)
     }
 
-    pub(super) fn builder(&mut self) -> &mut BatchBuilder {
+    pub(crate) fn builder(&mut self) -> &mut BatchBuilder {
         let new = || BatchBuilder::new(self.layout.clone(), self.columns, self.room);
         self.builder.get_or_insert_with(new)
     }

@@ -16,7 +16,7 @@ const VALUE_BYTES_MAX: usize = 16 << 10;
 /// # Errors
 /// 22023 for options that are not known, missing or do not fit; none repeats a value but that of the
 /// type and the scope.
-pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
+pub(crate) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
     let mut secret = StoredSecret { name: create.name.clone(), ..StoredSecret::default() };
     let mut scheme = None;
     for (name, value) in &create.options {
@@ -103,7 +103,7 @@ fn of_server(secret: StoredSecret) -> SqlResult<StoredSecret> {
 }
 
 /// A location that the secret is for.
-pub(super) fn example(secret: &StoredSecret) -> SqlResult<Location> {
+pub(crate) fn example(secret: &StoredSecret) -> SqlResult<Location> {
     match secret.scope.ends_with("://") {
         true => Location::parse(&format!("{}bucket", secret.scope)),
         false => Location::parse(&secret.scope),

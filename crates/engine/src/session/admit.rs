@@ -5,7 +5,7 @@ use sql::parse::{Copied, Discard, RoleStatement, TableLock};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
-use super::status::TransactionStatus;
+use crate::activity::status::TransactionStatus;
 use crate::block;
 use crate::statements::Executed;
 

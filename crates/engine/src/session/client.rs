@@ -1,4 +1,4 @@
-//! Who has opened a session.
+//! The other ends of a `COPY` of a client.
 
 use crate::pipe::{PipeReceiver, PipeSender};
 
@@ -10,3 +10,6 @@ pub struct Client {
     /// Where the data of `COPY TO STDOUT` goes.
     pub output: Option<PipeSender<Vec<u8>>>,
 }
+
+/// Chunks that wait between a client and its `COPY`.
+pub const COPY_CHUNKS: usize = 16;

@@ -6,7 +6,7 @@ use sql::parse::SetConstraints;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
-use super::status::TransactionStatus;
+use crate::activity::status::TransactionStatus;
 use crate::deferred::{Deferrals, Doubt};
 use crate::dml;
 

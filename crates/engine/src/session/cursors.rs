@@ -6,7 +6,7 @@ use sql::parse::{CursorStatement, no_block, no_cursor};
 use types::{SqlError, SqlResult};
 
 use super::state::Session;
-use super::status::TransactionStatus;
+use crate::activity::status::TransactionStatus;
 use crate::cursors::CursorInfo;
 use crate::result::StatementResult;
 

@@ -8,8 +8,7 @@ use sql::{Bound, Query, Statement};
 use types::{SqlError, SqlResult};
 
 use super::state::Session;
-use super::status::TransactionStatus;
-use crate::columns;
+use crate::activity::status::TransactionStatus;
 use crate::planning::{Planned, Planner};
 use crate::waiting::unless_cancelled;
 
@@ -48,11 +47,11 @@ impl Session {
             return Ok(false);
         }
         let mut was_old = false;
-        for entry in columns::remote::refresh::following(&plan.root, catalog.snapshot()) {
-            let is_old = columns::remote::refresh::is_old(catalog.snapshot(), &entry);
+        for entry in crate::ddl::refresh::following(&plan.root, catalog.snapshot()) {
+            let is_old = crate::ddl::refresh::is_old(catalog.snapshot(), &entry);
             if unless_cancelled(cancel, is_old).await?? {
                 let writing = self.writing_alone().await?;
-                let refreshed = columns::remote::refresh::refresh(&writing, &entry.def.name);
+                let refreshed = crate::ddl::refresh::refresh(&writing, &entry.def.name);
                 let refreshed = unless_cancelled(cancel, refreshed).await.flatten();
                 writing.settle(refreshed).await?;
                 was_old = true;

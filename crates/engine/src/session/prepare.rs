@@ -7,7 +7,6 @@ use sql::{Parameter, Statement};
 use types::SqlResult;
 
 use super::state::Session;
-use crate::access;
 use crate::prepared::{
     COMPILED_MAX, Cached, Planned, PointExecution, Prepared, Switches, same_shape,
 };
@@ -112,7 +111,7 @@ impl Session {
         let Ok(entry) = snapshot.table(&planned.name) else { return false };
         let readable = || {
             let privilege = sql::parse::Privilege::Select;
-            access::check::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
+            crate::privileges::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
         };
         same_shape(&entry.def, planned)
             && cached.role == self.role()

@@ -4,7 +4,7 @@
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
-use super::status::TransactionStatus;
+use crate::activity::status::TransactionStatus;
 use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;

@@ -6,9 +6,8 @@ use sql::parse::RoleStatement;
 use types::SqlResult;
 
 use super::state::Session;
-use super::status::TransactionStatus;
-use crate::access;
 use crate::activity::Signals;
+use crate::activity::status::TransactionStatus;
 use crate::result::StatementResult;
 use crate::result::tag;
 
@@ -90,7 +89,7 @@ impl Session {
             }
             other => {
                 let writing = self.writing_access().await?;
-                let changed = access::change::change(&writing, &self.info, other).await;
+                let changed = crate::ddl::roles::change(&writing, &self.info, other).await;
                 let (done, notices) = writing.settle(changed).await?;
                 self.notices.extend(notices);
                 Ok(tag(done))

@@ -17,7 +17,6 @@ use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
-use crate::access;
 use crate::block::Block;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
@@ -61,7 +60,12 @@ impl Session {
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
         query.check_locked_names()?;
-        access::check::row_locks(&self.db.snapshot(), &**self.db.system(), self.info.role, query)?;
+        crate::privileges::row_locks(
+            &self.db.snapshot(),
+            &**self.db.system(),
+            self.info.role,
+            query,
+        )?;
         self.look().await;
         self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };

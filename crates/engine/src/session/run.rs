@@ -9,7 +9,7 @@ use sql::Template;
 use sql::parse::{self, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::chunks::COPY_CHUNKS;
+use super::client::COPY_CHUNKS;
 use super::client::Client;
 use super::state::Session;
 use crate::columns;

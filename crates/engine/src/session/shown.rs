@@ -8,7 +8,7 @@ use super::state::Session;
 use crate::query::Watch;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::setting::Setting;
-use crate::{access, explain, query};
+use crate::{explain, query};
 
 impl Session {
     pub(super) async fn explain(
@@ -43,7 +43,7 @@ impl Session {
     pub(super) fn show(&self, name: &str) -> SqlResult<StatementResult> {
         let snapshot = self.db.snapshot();
         let may_examine =
-            |setting: &Setting| access::check::examine(&snapshot, self.info.role, setting);
+            |setting: &Setting| crate::privileges::examine(&snapshot, self.info.role, setting);
         if !name.eq_ignore_ascii_case("all") {
             may_examine(Setting::find(name)?)?;
             let (value, name) = (self.settings.show(name)?, Setting::find(name)?.name);

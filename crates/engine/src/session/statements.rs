@@ -9,8 +9,8 @@ use sql::{Parameter, Query, Statement, Template};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
-use super::status::TransactionStatus;
 use crate::activity::Announced;
+use crate::activity::status::TransactionStatus;
 use crate::prepared::Prepared;
 use crate::result::{StatementResult, tag};
 use crate::statements::{Executed, NamedStatement, no_statement, nulls};

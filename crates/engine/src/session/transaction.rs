@@ -9,7 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
 use super::state::{Savepoint, TransactionState};
-use super::status::TransactionStatus;
+use crate::activity::status::TransactionStatus;
 use crate::block::Block;
 use crate::catalog::snapshot::Snapshot;
 use crate::deferred::Deferrals;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::state::Session;
-use super::status::TransactionStatus;
+use crate::activity::status::TransactionStatus;
 use crate::catalog::snapshot::Snapshot;
 use crate::numbers::GivenNumbers;
 use crate::system::catalog::SystemCatalog;

@@ -4,13 +4,13 @@ use sql::parse::{self, DropObject, Statement, Vacuum};
 use types::{SqlError, SqlResult};
 
 use crate::check::CHECK_COLUMN;
-use crate::columns::remote::expire::expire;
 use crate::notice::Notice;
+use crate::parts::expire::expire;
 use crate::result::tag;
 use crate::result::{ResultSet, StatementResult};
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
-use crate::{analyze, comments, ddl, dml, reorganize, secrets, view};
+use crate::{analyze, ddl, dml, reorganize, view};
 
 /// Runs a statement; its result, and what there is to tell.
 pub(super) async fn write(
@@ -61,9 +61,9 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
             dml::truncate::truncate(writing, &truncate).await.map(|()| "TRUNCATE TABLE")
         }
         Statement::Comment(comment) => {
-            comments::statement::comment(writing, comment).await.map(|()| "COMMENT")
+            crate::ddl::comment::comment(writing, comment).await.map(|()| "COMMENT")
         }
-        Statement::Secret(statement) => secrets::change::change(writing, &statement).await,
+        Statement::Secret(statement) => crate::ddl::secret::change(writing, &statement).await,
         Statement::Reorganize { table } => {
             reorganize::reorganize(writing, &table).await.map(|()| "REORGANIZE")
         }

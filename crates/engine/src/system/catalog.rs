@@ -50,7 +50,7 @@ impl SystemCatalog {
     /// 42501 for who may not read files of the server, and those of the files.
     pub(crate) async fn open_files(&self, query: &Query, cancel: &Cancel) -> SqlResult<()> {
         for call in query.files() {
-            access::check::read_files(self.snapshot(), self.role())?;
+            crate::privileges::read_files(self.snapshot(), self.role())?;
             self.files.open(&self.view, &call, cancel).await?;
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Catalog for SystemCatalog {
         if is_system {
             let is_hidden = self.system.is_for_superusers(name);
             return match is_hidden && !snapshot.access.is_superuser(role) {
-                true => Err(access::check::denied("table", name)),
+                true => Err(crate::access::denied::denied("table", name)),
                 false => Ok(()),
             };
         }
@@ -167,7 +167,7 @@ impl Catalog for SystemCatalog {
             Some(view) => snapshot.acl(view)?.owner,
             None => role,
         };
-        access::check::relation(snapshot, role, name, Privilege::Select)
+        crate::privileges::relation(snapshot, role, name, Privilege::Select)
     }
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {

@@ -14,8 +14,8 @@ use sql::sequence::{Sequence, SequenceDef};
 use storage::TreeId;
 use types::SqlResult;
 
+use super::chance::Chance;
 use super::sleep::Sleep;
-use crate::access;
 use crate::access::rights::Access;
 use crate::access::role::RoleId;
 use crate::access::session_info::SessionInfo;
@@ -29,7 +29,6 @@ use crate::lent::LentTables;
 use crate::locks::mode::ShownLock;
 use crate::notifications::Mailbox;
 use crate::numbers::{Given, GivenNumbers, LastNumbers};
-use crate::session::chance::Chance;
 use crate::settings::Settings;
 use crate::settings::setting::Setting;
 use crate::statements::{NamedStatement, Statements};
@@ -141,7 +140,7 @@ impl SessionView {
     /// # Errors
     /// 42501 unless it may.
     pub fn examine(&self, setting: &Setting) -> SqlResult<()> {
-        access::check::examine(&self.snapshot, self.session.role, setting)
+        crate::privileges::examine(&self.snapshot, self.session.role, setting)
     }
 
     /// The session's prepared statements, by name.

@@ -15,8 +15,8 @@ use super::pending::Pending;
 use crate::catalog;
 use crate::catalog::persist::Numbers;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::trees::drop_trees;
 use crate::fault;
-use crate::load::trees::drop_trees;
 use crate::locks::table::LockWait;
 
 /// What a publication has led to.

@@ -33,7 +33,7 @@ const VERIFIED_BYTES: usize = 64 << 10;
 const TURNS_MAX: usize = 3;
 
 /// Bytes of a body that are in memory.
-pub(in crate::columns) struct Piece {
+pub(crate) struct Piece {
     offset: usize,
     bytes: IoBuf,
     _taken: Option<Arc<Taken>>,
@@ -41,7 +41,7 @@ pub(in crate::columns) struct Piece {
 
 impl Piece {
     /// The bytes at these places of the body.
-    pub(in crate::columns) fn slice(&self, place: &Range<usize>) -> &[u8] {
+    pub(crate) fn slice(&self, place: &Range<usize>) -> &[u8] {
         &self.bytes.as_slice()[place.start - self.offset..place.end - self.offset]
     }
 
@@ -51,7 +51,7 @@ impl Piece {
 }
 
 /// A chunk of which parts are being downloaded.
-pub(in crate::columns) struct Download<'a> {
+pub(crate) struct Download<'a> {
     bucket: &'a Bucket,
     name: ChunkName,
     header: &'a ChunkHeader,
@@ -61,7 +61,7 @@ pub(in crate::columns) struct Download<'a> {
 
 impl<'a> Download<'a> {
     /// Nothing has been asked for yet.
-    pub(in crate::columns) fn new(
+    pub(crate) fn new(
         bucket: &'a Bucket,
         name: ChunkName,
         header: &'a ChunkHeader,
@@ -71,7 +71,7 @@ impl<'a> Download<'a> {
 
     /// Waits until there is memory for all of these places, or `instead` gives something else to do
     /// ([`Room::take_or`]).
-    pub(in crate::columns) async fn reserve<T>(
+    pub(crate) async fn reserve<T>(
         &mut self,
         room: &Arc<Room>,
         places: &[Range<usize>],
@@ -85,11 +85,7 @@ impl<'a> Download<'a> {
     }
 
     /// Takes memory for all of these places if there is some now; whether there is.
-    pub(in crate::columns) fn try_reserve(
-        &mut self,
-        room: &Arc<Room>,
-        places: &[Range<usize>],
-    ) -> bool {
+    pub(crate) fn try_reserve(&mut self, room: &Arc<Room>, places: &[Range<usize>]) -> bool {
         let bytes = self.requests(places.to_vec()).iter().map(Range::len).sum();
         self.taken = if bytes > 0 { room.try_hold(bytes).map(Arc::new) } else { None };
         bytes == 0 || self.taken.is_some()
@@ -99,7 +95,7 @@ impl<'a> Download<'a> {
     ///
     /// # Errors
     /// Those of the store, with the name of the object; XX001 for bytes that were not written so.
-    pub(in crate::columns) async fn get(
+    pub(crate) async fn get(
         &mut self,
         places: Vec<Range<usize>>,
         access: Option<Access<'_>>,
@@ -122,14 +118,14 @@ impl<'a> Download<'a> {
     }
 
     /// Nothing more will be asked for: memory beyond what came is given back.
-    pub(in crate::columns) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         if let Some(taken) = &self.taken {
             taken.keep(self.pieces.iter().map(|piece| piece.bytes.len()).sum());
         }
     }
 
     /// The piece that has these places; an empty one is in none.
-    pub(in crate::columns) fn piece(&self, place: &Range<usize>) -> Option<&Arc<Piece>> {
+    pub(crate) fn piece(&self, place: &Range<usize>) -> Option<&Arc<Piece>> {
         let has = |piece: &&Arc<Piece>| {
             let own = piece.place();
             own.start <= place.start && place.end <= own.end

@@ -7,23 +7,23 @@ use types::{SqlError, SqlResult, SqlState};
 use super::name::ChunkName;
 
 /// What the object is called, within a location.
-pub(super) const LIST: &str = "list";
+pub(crate) const LIST: &str = "list";
 
 /// What the names of lists that are kept begin with, within a location.
-pub(super) const SNAPSHOTS: &str = "snapshots/";
+pub(crate) const SNAPSHOTS: &str = "snapshots/";
 
 /// What the list of this sequence is called when it is kept.
-pub(super) fn snapshot_name(sequence: u64) -> String {
+pub(crate) fn snapshot_name(sequence: u64) -> String {
     format!("{SNAPSHOTS}{sequence:020}")
 }
 
 /// The sequence of a list that is kept, by its name.
-pub(super) fn sequence_of(name: &str) -> Option<u64> {
+pub(crate) fn sequence_of(name: &str) -> Option<u64> {
     name.strip_prefix(SNAPSHOTS)?.parse().ok()
 }
 
 /// Bytes of a list at most: it is written and read in one piece of memory.
-pub(super) const LIST_BYTES_MAX: usize = 512 << 20;
+pub(crate) const LIST_BYTES_MAX: usize = 512 << 20;
 
 const MAGIC: &[u8; 4] = b"DVLS";
 const VERSION: u32 = 1;
@@ -32,36 +32,36 @@ const BODY_AT: usize = HASH_AT + 32;
 
 /// A list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct List {
+pub(crate) struct List {
     /// Who wrote it.
-    pub(super) writer: String,
+    pub(crate) writer: String,
     /// How often it was written.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     /// The columns of the table: its definition as the catalog has it.
-    pub(super) definition: Vec<u8>,
-    pub(super) parts: Vec<ListedPart>,
+    pub(crate) definition: Vec<u8>,
+    pub(crate) parts: Vec<ListedPart>,
 }
 
 /// A part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ListedPart {
-    pub(super) first_row: i64,
-    pub(super) rows: u64,
-    pub(super) column_bytes: Vec<u64>,
-    pub(super) chunks: Vec<ListedChunk>,
+pub(crate) struct ListedPart {
+    pub(crate) first_row: i64,
+    pub(crate) rows: u64,
+    pub(crate) column_bytes: Vec<u64>,
+    pub(crate) chunks: Vec<ListedChunk>,
 }
 
 /// A chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ListedChunk {
-    pub(super) rows: u32,
-    pub(super) name: ChunkName,
-    pub(super) header: Vec<u8>,
+pub(crate) struct ListedChunk {
+    pub(crate) rows: u32,
+    pub(crate) name: ChunkName,
+    pub(crate) header: Vec<u8>,
 }
 
 impl List {
     /// The bytes of the object, but for the hash, which [`write_hash`] adds.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend(VERSION.to_le_bytes());
         out.extend([0; BODY_AT - HASH_AT]);
@@ -88,7 +88,7 @@ impl List {
     ///
     /// # Errors
     /// XX001
-    pub(super) fn decode(bytes: &[u8]) -> SqlResult<List> {
+    pub(crate) fn decode(bytes: &[u8]) -> SqlResult<List> {
         let mut rest = Rest(bytes.get(BODY_AT..).ok_or_else(|| damaged("it is too short"))?);
         let sequence = rest.u64()?;
         let writer = rest.bytes()?.to_vec();
@@ -106,7 +106,7 @@ impl List {
 }
 
 /// Writes the hash of all that follows into its place, giving way in between.
-pub(super) async fn write_hash(bytes: &mut [u8]) {
+pub(crate) async fn write_hash(bytes: &mut [u8]) {
     let hash = hash(&bytes[BODY_AT..]).await;
     bytes[HASH_AT..BODY_AT].copy_from_slice(&hash);
 }
@@ -115,7 +115,7 @@ pub(super) async fn write_hash(bytes: &mut [u8]) {
 ///
 /// # Errors
 /// XX001
-pub(super) async fn verify(bytes: &[u8]) -> SqlResult<()> {
+pub(crate) async fn verify(bytes: &[u8]) -> SqlResult<()> {
     if bytes.len() < BODY_AT || bytes[..4] != *MAGIC {
         return Err(damaged("it is no list of ours"));
     }
@@ -200,7 +200,7 @@ impl<'a> Rest<'a> {
 }
 
 /// XX001
-pub(super) fn damaged(why: &str) -> SqlError {
+pub(crate) fn damaged(why: &str) -> SqlError {
     SqlError::new(SqlState::DATA_CORRUPTED, format!("the list of a table's chunks: {why}"))
 }
 

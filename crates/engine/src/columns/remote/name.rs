@@ -9,29 +9,29 @@ const NAME_BYTES: usize = 16;
 
 /// What a chunk's object is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::columns) struct ChunkName(pub(super) [u8; NAME_BYTES]);
+pub(crate) struct ChunkName(pub(crate) [u8; NAME_BYTES]);
 
 /// What the names of all chunks begin with, within a location.
-pub(super) const FOLDER: &str = "chunks/";
+pub(crate) const FOLDER: &str = "chunks/";
 
 impl ChunkName {
     /// A name that nothing has.
-    pub(super) fn new() -> ChunkName {
+    pub(crate) fn new() -> ChunkName {
         ChunkName(runtime::entropy())
     }
 
     /// The name that an entry of a part holds; `None` for what is none.
-    pub(in crate::columns) fn of(bytes: &[u8]) -> Option<ChunkName> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<ChunkName> {
         bytes.try_into().ok().map(ChunkName)
     }
 
     /// As entries of parts and the list hold it.
-    pub(in crate::columns) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The chunk that an object is, if it is one.
-    pub(super) fn of_object(name: &str) -> Option<ChunkName> {
+    pub(crate) fn of_object(name: &str) -> Option<ChunkName> {
         let digits = name.strip_prefix(FOLDER)?;
         bytes_of_hex(digits).map(ChunkName)
     }

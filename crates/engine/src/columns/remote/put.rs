@@ -15,13 +15,13 @@ use crate::objects::stores::Bucket;
 const UPLOADS_MAX: usize = 4;
 
 /// Bodies on their way.
-pub(in crate::columns) struct Uploads {
+pub(crate) struct Uploads {
     bucket: Bucket,
     sending: VecDeque<JoinHandle<SqlResult<()>>>,
 }
 
 impl Uploads {
-    pub(in crate::columns) fn new(bucket: Bucket) -> Uploads {
+    pub(crate) fn new(bucket: Bucket) -> Uploads {
         Uploads { bucket, sending: VecDeque::new() }
     }
 
@@ -29,7 +29,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Those of the store, of earlier bodies too.
-    pub(in crate::columns) async fn put(&mut self, body: Vec<u8>) -> SqlResult<ChunkName> {
+    pub(crate) async fn put(&mut self, body: Vec<u8>) -> SqlResult<ChunkName> {
         while self.sending.len() >= UPLOADS_MAX {
             self.await_first().await?;
         }
@@ -52,7 +52,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Those of the store.
-    pub(in crate::columns) async fn finish(mut self) -> SqlResult<()> {
+    pub(crate) async fn finish(mut self) -> SqlResult<()> {
         while !self.sending.is_empty() {
             self.await_first().await?;
         }

@@ -2,8 +2,8 @@
 
 use types::SqlResult;
 
-use super::super::record::{Field, RecordFormat};
 use super::*;
+use crate::input::record::{Field, RecordFormat};
 
 const CSV: RecordFormat = RecordFormat::Csv { delimiter: b',', quote: b'"', escape: b'"' };
 const TEXT: RecordFormat = RecordFormat::Text { delimiter: b'\t' };

@@ -16,7 +16,7 @@ use crate::writing::Writing;
 
 /// Where the values of a column come from.
 #[derive(Clone, Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// The old column at this ordinal, as it is.
     Old(usize),
     /// The default.
@@ -27,23 +27,23 @@ pub(super) enum Origin {
 
 /// A table on its way to a new definition.
 pub(crate) struct Altered {
-    pub(super) entry: Arc<TableEntry>,
-    pub(super) draft: Draft,
+    pub(crate) entry: Arc<TableEntry>,
+    pub(crate) draft: Draft,
     /// For each new column.
-    pub(super) origins: Vec<Origin>,
+    pub(crate) origins: Vec<Origin>,
     /// For each old column its new place.
-    pub(super) remap: Vec<Option<usize>>,
+    pub(crate) remap: Vec<Option<usize>>,
     /// Whether rows are laid out anew.
-    pub(super) rebuild: bool,
+    pub(crate) rebuild: bool,
     /// Foreign keys of other tables that go.
-    pub(super) dropped_references: Vec<(TableId, String)>,
+    pub(crate) dropped_references: Vec<(TableId, String)>,
     /// Foreign keys of this table that rows have not been checked against.
-    pub(super) new_keys: Vec<String>,
-    pub(super) next_id: u32,
+    pub(crate) new_keys: Vec<String>,
+    pub(crate) next_id: u32,
 }
 
 impl Altered {
-    pub(super) fn new(entry: &Arc<TableEntry>) -> Altered {
+    pub(crate) fn new(entry: &Arc<TableEntry>) -> Altered {
         let def = &entry.def;
         let mut draft = Draft::new(def.id, &def.name);
         draft.schema = def.schema.clone();
@@ -63,7 +63,7 @@ impl Altered {
         }
     }
 
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &mut self,
         writing: &Writing<'_>,
         alteration: &Alteration,
@@ -439,7 +439,7 @@ impl Altered {
     }
 
     /// Gives new indexes their ids, and binds what the definition says.
-    pub(super) fn finish(&mut self, writing: &Writing<'_>) -> SqlResult<()> {
+    pub(crate) fn finish(&mut self, writing: &Writing<'_>) -> SqlResult<()> {
         let snapshot = writing.catalog.snapshot();
         self.next_id = snapshot.next_id;
         if self.entry.def.storage == TableStorage::Column {
@@ -459,7 +459,7 @@ impl Altered {
     }
 
     /// The definition as it becomes.
-    pub(super) fn definition(&self) -> TableDef {
+    pub(crate) fn definition(&self) -> TableDef {
         let mut def = self.draft.table(&self.entry.def);
         def.indexes = self.draft.indexes.iter().cloned().map(Arc::new).collect();
         let mut statistics = (*def.statistics).clone();

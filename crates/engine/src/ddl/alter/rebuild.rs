@@ -12,19 +12,19 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::draft::{Altered, Origin};
 use crate::catalog::entry::TableEntry;
+use crate::catalog::trees::drop_trees;
 use crate::dml::constraints::{checked, validate_rows};
 use crate::dml::references::{check_all, referring};
 use crate::dml::rows::batch as batch_of;
 use crate::isolation;
 use crate::load::loader::{Loader, Rebuilt};
 use crate::load::target::Target;
-use crate::load::trees::drop_trees;
 use crate::relation::whole::TableRows;
 use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Writes all rows into new trees.
-pub(super) async fn rebuild(
+pub(crate) async fn rebuild(
     writing: &Writing<'_>,
     altered: &Altered,
     def: &TableDef,
@@ -121,7 +121,7 @@ async fn check_keys(
 }
 
 /// Looks at the rows, which stay as they are.
-pub(super) async fn validate(
+pub(crate) async fn validate(
     writing: &Writing<'_>,
     altered: &Altered,
     def: &TableDef,
@@ -154,7 +154,7 @@ pub(super) async fn validate(
 ///
 /// # Errors
 /// 42804
-pub(super) fn check_types(
+pub(crate) fn check_types(
     writing: &Writing<'_>,
     altered: &Altered,
     def: &TableDef,
@@ -183,7 +183,7 @@ pub(super) fn check_types(
 ///
 /// # Errors
 /// 23503
-pub(super) async fn check_rows(
+pub(crate) async fn check_rows(
     writing: &Writing<'_>,
     altered: &Altered,
     def: &TableDef,

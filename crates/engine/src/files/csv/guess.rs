@@ -7,7 +7,7 @@ use types::{Column, LogicalType, SqlResult};
 
 use super::super::found::Found;
 use super::reading::{Portions, Records};
-use crate::copy::record::{Field, RecordFormat};
+use crate::input::record::{Field, RecordFormat};
 use crate::objects::tally::Tally;
 
 /// What a column may be, the narrowest type first.

@@ -11,10 +11,10 @@ use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::file::CsvFile;
-use crate::copy::cutter::{Cutter, Portion};
-use crate::copy::input::Input;
-use crate::copy::record::{Field, RecordFormat, RecordReader};
 use crate::files::found::Found;
+use crate::input::cutter::{Cutter, Portion};
+use crate::input::pieces::Input;
+use crate::input::record::{Field, RecordFormat, RecordReader};
 use crate::objects::room::Room;
 use crate::objects::tally::Tally;
 use crate::waiting::give_way;

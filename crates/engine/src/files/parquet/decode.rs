@@ -14,8 +14,8 @@ use types::{LogicalType, SqlResult};
 
 use super::super::convert;
 use super::footer::{ParquetFile, guarded};
-use crate::copy::files::RandomFile;
 use crate::files::damage::damaged;
+use crate::input::files::RandomFile;
 use crate::objects::room::Taken;
 use crate::objects::tally::Tally;
 

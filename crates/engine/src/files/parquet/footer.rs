@@ -17,8 +17,8 @@ use types::{SqlError, SqlResult};
 use super::super::convert::decoded;
 use super::super::found::Found;
 use super::pages;
-use crate::copy::files::RandomFile;
 use crate::files::damage::damaged;
+use crate::input::files::RandomFile;
 use crate::objects::tally::Tally;
 use crate::waiting::unless_cancelled;
 

@@ -7,11 +7,11 @@ use std::task::Poll;
 
 use runtime::sim::Disk;
 
+use crate::activity::status::TransactionStatus;
 use crate::database::Database;
 use crate::door;
 use crate::options::{Options, Simulation};
 use crate::result::StatementResult;
-use crate::session::status::TransactionStatus;
 
 #[test]
 fn a_statement_that_is_dropped_undoes_its_block() {

@@ -13,29 +13,29 @@ use sql::expr::{Expr, as_words};
 use sql::plan::Scan;
 use types::{SqlError, SqlResult};
 
-use super::chunk::Chunk;
-use super::deleted::Deleted;
-use super::joined::Joined;
-use super::morsel::{Morsel, Selected, Wanted};
-use super::part::Part;
-use super::restricted::Restricted;
+use super::scan::TableSource;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::columns::chunk::Chunk;
+use crate::columns::deleted::Deleted;
+use crate::columns::joined::Joined;
+use crate::columns::morsel::{Morsel, Selected, Wanted};
+use crate::columns::part::Part;
+use crate::columns::restricted::Restricted;
 use crate::fault::internal;
 use crate::objects::begun::Begun;
 use crate::objects::room::Room;
-use crate::relation::scan::TableSource;
 
 /// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what
 /// a part of a scan may hold in memory.
-const MORSEL_BYTES: u64 = 256 << 10;
+pub(crate) const MORSEL_BYTES: u64 = 256 << 10;
 
 /// The same of what is downloaded: as much as a request is worth (AnyBlob paper, section 2.4). It is a
 /// whole chunk as a rule.
-const DOWNLOADED_BYTES: u64 = 8 << 20;
+pub(crate) const DOWNLOADED_BYTES: u64 = 8 << 20;
 
 /// Vectors of a morsel at most: the work of some milliseconds.
-const MORSEL_VECTORS_MAX: usize = 32;
+pub(crate) const MORSEL_VECTORS_MAX: usize = 32;
 
 /// The source of a column table.
 pub(crate) struct ColumnSource {
@@ -47,7 +47,7 @@ pub(crate) struct ColumnSource {
 }
 
 /// The rows that are in no part.
-struct Delta {
+pub(crate) struct Delta {
     source: TableSource,
     /// For each restriction where its column stands in the rows of `source`.
     predicates: Vec<(usize, Expr)>,
@@ -55,7 +55,7 @@ struct Delta {
     produced: usize,
 }
 
-enum Work {
+pub(crate) enum Work {
     /// All of a part.
     Part(usize),
     /// The chunk of a part with these rows.
@@ -190,7 +190,7 @@ impl ColumnSource {
 }
 
 /// The schema with decimals of 64 bits where chunks have them.
-fn words_of(schema: &Schema) -> SchemaRef {
+pub(crate) fn words_of(schema: &Schema) -> SchemaRef {
     let field = |field: &FieldRef| match field.data_type() {
         DataType::Decimal128(..=NARROW_DIGITS_MAX, _) => {
             let words = as_words(field.data_type());
@@ -241,7 +241,7 @@ impl Delta {
     }
 }
 
-fn part(work: Work) -> exec::Part {
+pub(crate) fn part(work: Work) -> exec::Part {
     exec::Part(Box::new(work))
 }
 

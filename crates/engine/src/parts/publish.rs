@@ -12,14 +12,15 @@ use sql::catalog::TableDef;
 use storage::{Store, Tree, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::super::part::{Kind, Part};
-use super::super::stored::{StoredColumns, StoredPart};
-use super::list::{LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, snapshot_name, write_hash};
-use super::name::ChunkName;
-use super::stored::StoredRemote;
-use super::{attach, list};
 use crate::catalog::entry::TableEntry;
-use crate::columns::part::key;
+use crate::columns::part::{Kind, Part, key};
+use crate::columns::remote::list;
+use crate::columns::remote::list::{
+    LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, snapshot_name, write_hash,
+};
+use crate::columns::remote::name::ChunkName;
+use crate::columns::remote::stored::StoredRemote;
+use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::database::Database;
 use crate::fault;
 use crate::fault::damaged_columns as damaged;
@@ -67,7 +68,7 @@ pub(crate) async fn claim(
     Ok(remote)
 }
 
-fn taken(location: &Location) -> SqlError {
+pub(crate) fn taken(location: &Location) -> SqlError {
     let message = format!("there is a table at \"{location}\" already");
     SqlError::new(SqlState::DUPLICATE_OBJECT, message).with_hint(
         "Without columns, CREATE TABLE takes those of that table, which is only read then.",
@@ -127,7 +128,7 @@ pub(crate) fn refuse_in_block(db: &Database) -> SqlResult<()> {
 /// Puts the list in the place of the one that was there, and says so in `remote`; and once more under a name
 /// of its own, if it is to be kept. It is what others see by then, so if that fails the statement has failed as
 /// if it had been lost between list and commit.
-async fn put(
+pub(crate) async fn put(
     bucket: &Bucket,
     remote: &mut StoredRemote,
     def: &TableDef,
@@ -165,7 +166,7 @@ async fn put(
             }
             Err(error) if error.kind() == ErrorKind::Precondition && !is_second => {
                 is_second = true;
-                let found = attach::read(bucket).await?;
+                let found = super::attach::read(bucket).await?;
                 if !may_replace(remote, &found.list) {
                     return Err(overtaken(bucket));
                 }
@@ -178,7 +179,7 @@ async fn put(
     }
 }
 
-async fn keep(bucket: &Bucket, sequence: u64, bytes: &[u8]) -> SqlResult<()> {
+pub(crate) async fn keep(bucket: &Bucket, sequence: u64, bytes: &[u8]) -> SqlResult<()> {
     let name = snapshot_name(sequence);
     let kept = bucket.store.put(&bucket.location.key(&name), bytes).await;
     kept.map(drop).map_err(|error| of_object(&error, &bucket.location, &name))
@@ -186,26 +187,26 @@ async fn keep(bucket: &Bucket, sequence: u64, bytes: &[u8]) -> SqlResult<()> {
 
 /// Whether a list is that of a statement of this table which did not come to its end, or for a new table
 /// of one that was never written to.
-fn may_replace(remote: &StoredRemote, found: &List) -> bool {
+pub(crate) fn may_replace(remote: &StoredRemote, found: &List) -> bool {
     let is_own = remote.writer.as_deref() == Some(found.writer.as_str());
     let is_new = remote.tag.is_empty();
     (is_own && found.sequence > remote.sequence)
         || (is_new && found.sequence == 1 && found.parts.is_empty())
 }
 
-fn overtaken(bucket: &Bucket) -> SqlError {
+pub(crate) fn overtaken(bucket: &Bucket) -> SqlError {
     let message = format!("another database has written to \"{}\"", bucket.location);
     SqlError::new(SqlState("40001"), message)
         .with_detail("A location has one database that writes, and any number that read.")
 }
 
-fn no_tag(bucket: &Bucket) -> SqlError {
+pub(crate) fn no_tag(bucket: &Bucket) -> SqlError {
     let message = format!("the store of \"{}\" gives objects no tags", bucket.location);
     SqlError::new(SqlState::IO_ERROR, message)
 }
 
 /// The definition of the columns, without what is of this database alone.
-fn columns(def: &TableDef) -> Vec<u8> {
+pub(crate) fn columns(def: &TableDef) -> Vec<u8> {
     sql::statistics::encode_table(&TableDef {
         statistics: Arc::default(),
         constraints: Arc::default(),
@@ -215,7 +216,7 @@ fn columns(def: &TableDef) -> Vec<u8> {
     })
 }
 
-async fn listed(store: &Store, stored: &StoredPart) -> SqlResult<ListedPart> {
+pub(crate) async fn listed(store: &Store, stored: &StoredPart) -> SqlResult<ListedPart> {
     let (part, io) = (Part::open(store, stored)?, IoCounters::default());
     let mut chunks = vec![];
     for rows in part.chunks(&io).await? {
@@ -230,7 +231,7 @@ async fn listed(store: &Store, stored: &StoredPart) -> SqlResult<ListedPart> {
 }
 
 /// The names of the chunks of a part.
-pub(super) async fn names(store: &Store, stored: &StoredPart) -> SqlResult<Vec<ChunkName>> {
+pub(crate) async fn names(store: &Store, stored: &StoredPart) -> SqlResult<Vec<ChunkName>> {
     let tree = store.tree(TreeId(stored.tree)).map_err(fault::storage)?;
     let mut names = vec![];
     for rows in Part::open(store, stored)?.chunks(&IoCounters::default()).await? {
@@ -239,18 +240,18 @@ pub(super) async fn names(store: &Store, stored: &StoredPart) -> SqlResult<Vec<C
     Ok(names)
 }
 
-async fn name_of(tree: &Tree, first_row: i64) -> SqlResult<ChunkName> {
+pub(crate) async fn name_of(tree: &Tree, first_row: i64) -> SqlResult<ChunkName> {
     let name = value(tree, first_row, Kind::Object).await?;
     ChunkName::of(&name).ok_or_else(|| damaged("an object has no name"))
 }
 
-async fn value(tree: &Tree, first_row: i64, kind: Kind) -> SqlResult<Vec<u8>> {
+pub(crate) async fn value(tree: &Tree, first_row: i64, kind: Kind) -> SqlResult<Vec<u8>> {
     let found = tree.get(&key(first_row, kind), &IoCounters::default(), <[u8]>::to_vec).await;
     found.map_err(fault::storage)?.ok_or_else(|| damaged("a chunk has no header or no object"))
 }
 
 /// The columns that a list tells of.
-pub(super) fn definition(found: &List) -> SqlResult<TableDef> {
+pub(crate) fn definition(found: &List) -> SqlResult<TableDef> {
     sql::statistics::decode_table(&found.definition)
         .map_err(|_| list::damaged("its columns cannot be read"))
 }

@@ -11,31 +11,30 @@ use super::stop::Stop;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::columns::deleted::Ids;
-use crate::columns::part::Part;
-use crate::columns::part::row_key;
+use crate::columns::part::{Part, row_key};
 use crate::columns::table::Columns;
 
 /// Marks that are read at once.
-const BATCH_MARKS: usize = 4096;
+pub(crate) const BATCH_MARKS: usize = 4096;
 
 /// Rows for which a word of [`Gone`] stands.
-const WORD_ROWS: i64 = 64;
+pub(crate) const WORD_ROWS: i64 = 64;
 
 /// Bytes of one with its count.
-const WORD_BYTES: u64 = 16;
+pub(crate) const WORD_BYTES: u64 = 16;
 
 /// A part with many deleted rows.
-pub(super) struct Hollow {
-    pub(super) part: Part,
-    pub(super) gone: Gone,
+pub(crate) struct Hollow {
+    pub(crate) part: Part,
+    pub(crate) gone: Gone,
 }
 
 /// The deleted rows of a part, as a snapshot sees them.
-pub(super) struct Gone {
+pub(crate) struct Gone {
     first_row: i64,
     /// A bit for each row, with the number of those in the words before.
     words: Vec<(u64, u64)>,
-    pub(super) count: u64,
+    pub(crate) count: u64,
 }
 
 impl Gone {
@@ -60,7 +59,7 @@ impl Gone {
     }
 
     /// Where a row moves; `None` for one that is gone.
-    pub(super) fn place_of(&self, id: i64) -> Option<i64> {
+    pub(crate) fn place_of(&self, id: i64) -> Option<i64> {
         let at = id - self.first_row;
         let (bits, before) = self.words[(at / WORD_ROWS) as usize];
         let bit = 1 << (at % WORD_ROWS);
@@ -74,7 +73,7 @@ impl Hollow {
     ///
     /// # Errors
     /// As [`Stop`]; those of storage.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         snapshot: &Snapshot,
         entry: &TableEntry,
         (bounds, memory_bytes): (Bounds, usize),
@@ -96,12 +95,12 @@ impl Hollow {
     }
 
     /// Whether it has no row any more.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.gone.count == self.part.row_count
     }
 }
 
-async fn gone(
+pub(crate) async fn gone(
     snapshot: &Snapshot,
     columns: &Columns,
     part: &Part,

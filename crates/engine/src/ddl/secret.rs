@@ -5,11 +5,11 @@ use std::sync::Arc;
 use sql::parse::{CreateSecret, SecretStatement};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::stored::{Secrets, StoredSecret};
 use crate::catalog::snapshot::Snapshot;
 use crate::objects::location::Location;
 use crate::objects::path::ObjectPath;
 use crate::objects::stores::Bucket;
+use crate::secrets::stored::{Secrets, StoredSecret};
 use crate::writing::Writing;
 
 /// Secrets of a database, at most: all of them are one record of the catalog.
@@ -102,9 +102,9 @@ pub(crate) fn put(
         let message = format!("there are {SECRETS_MAX} secrets, and no more can be");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    let secret = super::options::read(create)?;
+    let secret = crate::secrets::options::read(create)?;
     // Endpoints that cannot be, or may not be spoken to, are told now.
-    snapshot.stores.open(Some(&secret), &super::options::example(&secret)?)?;
+    snapshot.stores.open(Some(&secret), &crate::secrets::options::example(&secret)?)?;
     secrets.0.insert(create.name.clone(), secret);
     Ok(true)
 }

@@ -14,43 +14,43 @@ use runtime::sync::Cancel;
 use storage::Store;
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::part::{COUNTS, Kind, key};
-use super::remote::put::Uploads;
-use super::stored::StoredPart;
+use crate::catalog::trees::drop_trees;
+use crate::columns::part::{COUNTS, Kind, key};
+use crate::columns::remote::put::Uploads;
+use crate::columns::stored::StoredPart;
 use crate::database::{Database, Job};
 use crate::fault;
-use crate::fault::block as block_error;
-use crate::fault::internal;
-use crate::load::trees::drop_trees;
+use crate::fault::{block as block_error, internal};
 use crate::objects::stores::Bucket;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::waiting::{give_way, unless_cancelled};
 
 /// Bytes of a body that a load aims at: some segments of each column of a wide table, and some chunks
 /// for each worker of a table of 100 MB.
-const BODY_BYTES: usize = 4 << 20;
+pub(crate) const BODY_BYTES: usize = 4 << 20;
 
 /// Rows of a chunk at most.
-const CHUNK_ROWS_MAX: usize = 1 << 18;
+pub(crate) const CHUNK_ROWS_MAX: usize = 1 << 18;
 
 /// Rows of the first chunk, while nobody knows how many bytes they take.
-const FIRST_CHUNK_ROWS: usize = 1 << 16;
+pub(crate) const FIRST_CHUNK_ROWS: usize = 1 << 16;
 
 /// Bytes of the rows of a chunk at most, as they are in memory: its body is one value of the store, and
 /// encoded they may take a little more.
-const CHUNK_BYTES_MAX: usize = storage::VALUE_LEN_MAX / 2;
+pub(crate) const CHUNK_BYTES_MAX: usize = storage::VALUE_LEN_MAX / 2;
 
 /// Arrays are stored as text, which takes so many times what they take in memory at most, and some bytes
 /// for each element.
-const TEXT_FACTOR: usize = 3;
-const TEXT_BYTES: usize = 4;
+pub(crate) const TEXT_FACTOR: usize = 3;
+
+pub(crate) const TEXT_BYTES: usize = 4;
 
 /// Memory of rows that are collected or encoded, at least: a chunk of few rows costs more than it
 /// saves.
-const WAITING_BYTES_MIN: usize = 1 << 20;
+pub(crate) const WAITING_BYTES_MIN: usize = 1 << 20;
 
 /// Chunks that wait to be written: the next one while one is written.
-const CHUNKS_WAITING: usize = 1;
+pub(crate) const CHUNKS_WAITING: usize = 1;
 
 /// Where a load writes, who watches it, and what it may hold.
 pub(crate) struct Loading {
@@ -87,7 +87,7 @@ pub(crate) struct ColumnLoad {
 }
 
 /// A chunk that is being encoded.
-struct Encoding {
+pub(crate) struct Encoding {
     rows: usize,
     chunk: RemoteHandle<SqlResult<Chunk>>,
 }
@@ -204,7 +204,7 @@ impl ColumnLoad {
 }
 
 /// As many of the first rows as take at most `room` bytes, about, and one at least; and what they take.
-fn fitting(mut rows: RecordBatch, room: usize) -> (RecordBatch, usize) {
+pub(crate) fn fitting(mut rows: RecordBatch, room: usize) -> (RecordBatch, usize) {
     let mut bytes = bytes_of(&rows);
     while bytes > room && rows.num_rows() > 1 {
         rows = rows.slice(0, rows.num_rows() / 2);
@@ -214,11 +214,11 @@ fn fitting(mut rows: RecordBatch, room: usize) -> (RecordBatch, usize) {
 }
 
 /// What rows take, about, in memory or as the text that they are stored as: slices share their buffers.
-fn bytes_of(rows: &RecordBatch) -> usize {
+pub(crate) fn bytes_of(rows: &RecordBatch) -> usize {
     rows.columns().iter().map(column_bytes).sum()
 }
 
-fn column_bytes(column: &ArrayRef) -> usize {
+pub(crate) fn column_bytes(column: &ArrayRef) -> usize {
     let of_view = |view: &u128| 16 + *view as u32 as usize;
     let of_views = |views: &[u128]| views.iter().map(of_view).sum::<usize>();
     match column.data_type() {
@@ -236,7 +236,7 @@ fn column_bytes(column: &ArrayRef) -> usize {
 }
 
 /// Encodes rows, those of all batches together. The task gives way between vectors.
-async fn encoded(
+pub(crate) async fn encoded(
     types: &[LogicalType],
     batches: &[RecordBatch],
     cancel: &Cancel,
@@ -257,7 +257,7 @@ async fn encoded(
 }
 
 /// The task that writes chunks into a tree, their bodies into objects where the table has a location.
-struct Writing {
+pub(crate) struct Writing {
     store: Store,
     job: Arc<Job>,
     cancel: Cancel,
@@ -323,12 +323,12 @@ impl Writing {
 }
 
 /// The next chunk; none comes when the load is wanted no longer.
-async fn next(chunks: &PipeReceiver<Chunk>) -> SqlResult<Option<Chunk>> {
+pub(crate) async fn next(chunks: &PipeReceiver<Chunk>) -> SqlResult<Option<Chunk>> {
     chunks.next().await.map_err(|_| SqlError::cancelled())
 }
 
 /// Adds a chunk to the counts of its part; the number of its rows.
-fn count(part: &mut StoredPart, header: &[u8]) -> SqlResult<u32> {
+pub(crate) fn count(part: &mut StoredPart, header: &[u8]) -> SqlResult<u32> {
     let header = ChunkHeader::parse(header).map_err(block_error)?;
     for (total, column) in part.column_bytes.iter_mut().zip(header.columns()) {
         let segments = column.segments().iter();

@@ -18,45 +18,45 @@ use types::{SqlError, SqlResult};
 
 use super::delta::Run;
 use super::hollow::Hollow;
-use super::jobs::Merges;
+use super::merge::Merges;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::trees::drop_trees;
 use crate::columns::part::row_key;
 use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::commit::change_apart;
 use crate::fault;
-use crate::load::trees::drop_trees;
 use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::{LockWait, WriteRight};
 use crate::waiting::give_way;
 
 /// How long the turn of a checkpoint is waited for, which one that settles gives on in that time as a rule.
-const TURN: Duration = Duration::from_secs(1);
+pub(crate) const TURN: Duration = Duration::from_secs(1);
 
 /// How long the lock of the table is waited for.
-const LOCK: Duration = Duration::from_millis(50);
+pub(crate) const LOCK: Duration = Duration::from_millis(50);
 
 /// Keys that are looked up or written at one go.
-const KEYS_AT_ONCE: usize = 1024;
+pub(crate) const KEYS_AT_ONCE: usize = 1024;
 
 /// What has become a part.
-pub(super) enum Source {
+pub(crate) enum Source {
     Delta(Run),
     Part(Hollow),
 }
 
 /// A part that is ready, and what it was made of.
-pub(super) struct Merged {
-    pub(super) seen: Arc<Snapshot>,
-    pub(super) entry: Arc<TableEntry>,
-    pub(super) source: Source,
+pub(crate) struct Merged {
+    pub(crate) seen: Arc<Snapshot>,
+    pub(crate) entry: Arc<TableEntry>,
+    pub(crate) source: Source,
     /// `None` where no row is left.
-    pub(super) part: Option<StoredPart>,
+    pub(crate) part: Option<StoredPart>,
 }
 
 /// The trees that are new.
 #[derive(Default)]
-struct New {
+pub(crate) struct New {
     delta: Option<TreeId>,
     deleted: Option<TreeId>,
 }
@@ -67,7 +67,7 @@ impl Merges {
     ///
     /// # Errors
     /// Those of storage; 57014 when it is wanted no longer.
-    pub(super) async fn replace(&self, merged: Merged, right: &WriteRight) -> SqlResult<bool> {
+    pub(crate) async fn replace(&self, merged: Merged, right: &WriteRight) -> SqlResult<bool> {
         let mut made: Vec<TreeId> = merged.part.iter().map(StoredPart::tree_id).collect();
         let replaced = self.replace_with(&merged, right, &mut made).await;
         if !matches!(replaced, Ok(true)) {
@@ -129,7 +129,7 @@ impl Merges {
     ///
     /// # Errors
     /// 57014
-    pub(super) async fn lock(
+    pub(crate) async fn lock(
         &self,
         entry: &Arc<TableEntry>,
         right: &WriteRight,
@@ -293,7 +293,7 @@ impl Merged {
 }
 
 /// A tree that is filled.
-struct Filling {
+pub(crate) struct Filling {
     id: TreeId,
     loader: BulkLoader,
     marked: usize,
@@ -323,7 +323,7 @@ impl Filling {
 }
 
 /// The row ids that a tree has as keys, in order.
-struct IdCursor {
+pub(crate) struct IdCursor {
     rows: Cursor,
     leaf: Option<LeafRows>,
     at: usize,

@@ -23,35 +23,35 @@ use crate::relation::rows::Rows;
 use crate::visible::{Entries, VisibleTree};
 
 /// Rows that are read at once.
-const BATCH_ROWS: usize = 4096;
+pub(crate) const BATCH_ROWS: usize = 4096;
 
 /// Row ids without a row, one after the other, that a part bridges at most.
-const GAP_MAX: i64 = 1024;
+pub(crate) const GAP_MAX: i64 = 1024;
 
 /// Rows of a run whose gaps are not counted: it has just begun.
-const GAPS_FREE: i64 = 64;
+pub(crate) const GAPS_FREE: i64 = 64;
 
 /// Rows of the delta that become a part.
-pub(super) struct Run {
+pub(crate) struct Run {
     /// All ids from the first one up to and without the last.
-    pub(super) ids: Range<i64>,
+    pub(crate) ids: Range<i64>,
     /// Those of the rows, in order.
-    pub(super) rows: Vec<i64>,
+    pub(crate) rows: Vec<i64>,
     /// Whether they stay.
-    pub(super) keeps_ids: bool,
+    pub(crate) keeps_ids: bool,
     /// The id of the part's first row.
-    pub(super) first_row: i64,
+    pub(crate) first_row: i64,
 }
 
 /// How much a run has.
-pub(super) struct Extent {
+pub(crate) struct Extent {
     /// The least rows that are worth a part.
-    pub(super) rows_min: usize,
+    pub(crate) rows_min: usize,
     /// The most of which the ids have room in memory.
-    pub(super) rows_max: usize,
+    pub(crate) rows_max: usize,
     /// The newest rows that stay, if they are the last ones of the table: between them may be others of transactions
     /// that go on.
-    pub(super) newest: i64,
+    pub(crate) newest: i64,
 }
 
 impl Run {
@@ -59,7 +59,7 @@ impl Run {
     ///
     /// # Errors
     /// As [`Stop`]; those of storage.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         snapshot: &Snapshot,
         entry: &TableEntry,
         extent: &Extent,
@@ -93,7 +93,7 @@ impl Run {
     }
 
     /// Where a row has its place in the part.
-    pub(super) fn place_of(&self, id: i64) -> i64 {
+    pub(crate) fn place_of(&self, id: i64) -> i64 {
         match self.keeps_ids {
             true => id,
             false => self.first_row + self.rows.partition_point(|row| *row < id) as i64,
@@ -101,13 +101,13 @@ impl Run {
     }
 
     /// The ids of the part that have no row.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = i64> {
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = i64> {
         let pairs = self.rows.windows(2).filter(|_| self.keeps_ids);
         pairs.flat_map(|pair| pair[0] + 1..pair[1])
     }
 
     /// How many places the part has.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self.keeps_ids {
             true => (self.ids.end - self.ids.start) as u64,
             false => self.rows.len() as u64,
@@ -116,7 +116,7 @@ impl Run {
 }
 
 /// Looks for a run, row by row.
-struct Runs<'a> {
+pub(crate) struct Runs<'a> {
     entry: &'a TableEntry,
     keeps_ids: bool,
     rows_max: usize,
@@ -157,13 +157,13 @@ impl Runs<'_> {
 }
 
 /// Reads the rows of a run, in batches of a part.
-pub(super) struct RunRows<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) entry: &'a TableEntry,
-    pub(super) run: &'a Run,
+pub(crate) struct RunRows<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) entry: &'a TableEntry,
+    pub(crate) run: &'a Run,
     /// The last key that was read.
-    pub(super) last: Option<Vec<u8>>,
-    pub(super) is_over: bool,
+    pub(crate) last: Option<Vec<u8>>,
+    pub(crate) is_over: bool,
 }
 
 impl RunRows<'_> {
@@ -171,7 +171,7 @@ impl RunRows<'_> {
     ///
     /// # Errors
     /// Those of storage.
-    pub(super) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+    pub(crate) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         let ordinals: Vec<usize> = (0..self.entry.def.schema.columns.len()).collect();
         while !self.is_over {
             let low = match self.last.take() {
@@ -211,7 +211,7 @@ impl RunRows<'_> {
 }
 
 /// Takes some entries of the delta, as a snapshot sees it; the last key, if there may be more.
-async fn batch(
+pub(crate) async fn batch(
     snapshot: &Snapshot,
     entry: &TableEntry,
     range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
@@ -224,7 +224,7 @@ async fn batch(
 }
 
 /// Rows with their ids.
-struct Delta<'a> {
+pub(crate) struct Delta<'a> {
     rows: Rows<'a>,
     ids: Vec<i64>,
     /// The bytes of the shortest one, and where it is.

@@ -19,7 +19,7 @@ pub(crate) enum Input {
 
 impl Input {
     /// Whether the next bytes are to be waited for, nobody knows how long.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         match self {
             Input::Client(pipe) => pipe.is_idle(),
             Input::File(_) | Input::Memory(_) => false,
@@ -27,7 +27,7 @@ impl Input {
     }
 
     /// Whether somebody sends it, who is to be listened to until its end.
-    pub(super) fn is_client(&self) -> bool {
+    pub(crate) fn is_client(&self) -> bool {
         matches!(self, Input::Client(_))
     }
 

@@ -3,10 +3,10 @@
 use super::record::RecordFormat;
 
 /// Bytes that are looked at at once: as many as two vector instructions compare.
-const STRIDE_BYTES: usize = 32;
+pub(crate) const STRIDE_BYTES: usize = 32;
 
 /// Follows the data from its begin.
-pub(super) struct Borders {
+pub(crate) struct Borders {
     format: RecordFormat,
     /// Bytes that may end a record or keep another one from it.
     marks: [u8; 3],
@@ -18,7 +18,7 @@ pub(super) struct Borders {
 
 /// What stands at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Border {
+pub(crate) enum Border {
     /// The last byte of a record.
     Record,
     /// A line feed within a record.
@@ -26,7 +26,7 @@ pub(super) enum Border {
 }
 
 impl Borders {
-    pub(super) fn new(format: RecordFormat) -> Borders {
+    pub(crate) fn new(format: RecordFormat) -> Borders {
         let marks = match format {
             RecordFormat::Csv { quote, escape, .. } => [b'\n', quote, escape],
             RecordFormat::Text { .. } => [b'\n', b'\\', b'\\'],
@@ -36,7 +36,7 @@ impl Borders {
 
     /// The first border in the bytes that come next and how many bytes it takes to get behind it; `None` when
     /// there is none in them. They are passed over that far, or as a whole.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Option<(Border, usize)> {
+    pub(crate) fn next(&mut self, bytes: &[u8]) -> Option<(Border, usize)> {
         let mut at = 0;
         loop {
             if std::mem::take(&mut self.is_escaped) {

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use sql::parse::{RoleName, RoleOptions, RoleStatement, Secret};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::check::privilege_error;
-use super::grant;
-use super::rights::{Access, Relation};
-use super::role::{Membership, PUBLIC, Role, RoleId};
-use super::roles::missing;
-use super::roles::{DATABASE_OWNER, PREDEFINED};
-use super::session_info::SessionInfo;
-use super::verifier::Verifier;
+use crate::access::denied::privilege_error;
+use crate::access::rights::{Access, Relation};
+use crate::access::role::{Membership, PUBLIC, Role, RoleId};
+use crate::access::roles::{DATABASE_OWNER, PREDEFINED, missing};
+use crate::access::session_info::SessionInfo;
+use crate::access::verifier::Verifier;
 use crate::catalog::snapshot::Snapshot;
 use crate::notice::Notice;
 use crate::writing::Writing;
@@ -43,7 +41,7 @@ pub(crate) async fn change(
 }
 
 /// The version that is made.
-pub(super) struct Next<'a> {
+pub(crate) struct Next<'a> {
     pub access: Access,
     pub snapshot: &'a Snapshot,
     pub session: &'a SessionInfo,
@@ -67,19 +65,19 @@ impl Next<'_> {
             RoleStatement::Owner { relation, if_exists, role } => {
                 self.set_owner(relation, *if_exists, role)
             }
-            RoleStatement::Grant(grant) => grant::apply(self, grant),
+            RoleStatement::Grant(grant) => super::grant::apply(self, grant),
             RoleStatement::Assume(_) | RoleStatement::Authorize(_) => {
                 Err(SqlError::internal("the session changes its role itself"))
             }
         }
     }
 
-    pub(super) fn is_superuser(&self) -> bool {
+    pub(crate) fn is_superuser(&self) -> bool {
         self.access.is_superuser(self.session.role)
     }
 
     /// Whether the session's role may create roles.
-    pub(super) fn creates_roles(&self) -> bool {
+    pub(crate) fn creates_roles(&self) -> bool {
         let own = self.access.roles.get(&self.session.role);
         own.is_some_and(|role| role.superuser || role.createrole)
     }
@@ -100,7 +98,7 @@ impl Next<'_> {
         self.access.roles.insert(id, role);
         for name in &options.in_roles {
             let parent = self.access.id(name)?;
-            grant::may_administer(self, parent, name)?;
+            super::grant::may_administer(self, parent, name)?;
             self.join(parent, id, false)?;
         }
         let members = options.members.iter().map(|m| (m, false));
@@ -243,7 +241,7 @@ impl Next<'_> {
     }
 
     /// Makes `member` a member of `role`.
-    pub(super) fn join(&mut self, role: RoleId, member: RoleId, admin: bool) -> SqlResult<()> {
+    pub(crate) fn join(&mut self, role: RoleId, member: RoleId, admin: bool) -> SqlResult<()> {
         if member == PUBLIC || role == PUBLIC {
             return Err(missing("public"));
         }
@@ -302,7 +300,7 @@ impl Next<'_> {
     }
 }
 
-fn set_attributes(role: &mut Role, options: &RoleOptions) -> SqlResult<()> {
+pub(crate) fn set_attributes(role: &mut Role, options: &RoleOptions) -> SqlResult<()> {
     let flags = [
         (options.superuser, &mut role.superuser),
         (options.inherit, &mut role.inherit),
@@ -327,7 +325,7 @@ fn set_attributes(role: &mut Role, options: &RoleOptions) -> SqlResult<()> {
 
 /// What is kept of a password. A client may send a verifier of its own making; an empty password
 /// is none, as in PostgreSQL.
-fn verifier(secret: &Secret) -> SqlResult<Option<String>> {
+pub(crate) fn verifier(secret: &Secret) -> SqlResult<Option<String>> {
     let text = secret.expose();
     let is_md5 = text.len() == 35
         && text.strip_prefix("md5").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
@@ -347,7 +345,7 @@ fn verifier(secret: &Secret) -> SqlResult<Option<String>> {
     Ok(Some(made.to_string()))
 }
 
-fn check_name(name: &str) -> SqlResult<()> {
+pub(crate) fn check_name(name: &str) -> SqlResult<()> {
     if name.starts_with("pg_") {
         return Err(reserved(name).with_detail("Role names starting with \"pg_\" are reserved."));
     }
@@ -358,10 +356,10 @@ fn check_name(name: &str) -> SqlResult<()> {
     }
 }
 
-fn reserved(name: &str) -> SqlError {
+pub(crate) fn reserved(name: &str) -> SqlError {
     SqlError::new(SqlState::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
 }
 
-fn exists(name: &str) -> SqlError {
+pub(crate) fn exists(name: &str) -> SqlError {
     SqlError::new(SqlState::DUPLICATE_OBJECT, format!("role \"{name}\" already exists"))
 }

@@ -14,7 +14,7 @@ use crate::objects::stream::ObjectStream;
 use crate::objects::tally::Tally;
 
 /// Bytes of one read.
-const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// A file that is read from its begin to its end.
 pub(crate) enum FileReader {
@@ -37,7 +37,7 @@ impl FileReader {
     }
 
     /// The next bytes; `None` at the end.
-    pub(super) async fn next(&mut self) -> SqlResult<Option<Vec<u8>>> {
+    pub(crate) async fn next(&mut self) -> SqlResult<Option<Vec<u8>>> {
         match self {
             FileReader::Object(stream) => {
                 Ok(stream.next().await?.map(|bytes| bytes.as_ref().to_vec()))
@@ -53,7 +53,7 @@ impl FileReader {
 }
 
 /// 58030 for input that cannot be read.
-pub(super) fn no_input(why: &str) -> SqlError {
+pub(crate) fn no_input(why: &str) -> SqlError {
     SqlError::new(SqlState::IO_ERROR, format!("could not read COPY input: {why}"))
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct RandomFile {
     length: u64,
 }
 
-enum RandomSource {
+pub(crate) enum RandomSource {
     Local(File),
     Object(ObjectFile),
 }
@@ -136,7 +136,7 @@ impl RandomFile {
 }
 
 /// A buffer whose bytes are shared.
-struct Filled(IoBuf);
+pub(crate) struct Filled(IoBuf);
 
 impl AsRef<[u8]> for Filled {
     fn as_ref(&self) -> &[u8] {
@@ -145,7 +145,7 @@ impl AsRef<[u8]> for Filled {
 }
 
 /// What is wrong with a file that could be opened.
-fn read_error(path: &str, error: &Error) -> SqlError {
+pub(crate) fn read_error(path: &str, error: &Error) -> SqlError {
     let state = match error.kind() {
         ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
         _ => SqlState::IO_ERROR,
@@ -155,7 +155,7 @@ fn read_error(path: &str, error: &Error) -> SqlError {
 }
 
 /// A file that is written from its beginning; what was in it is gone.
-pub(super) struct FileWriter {
+pub(crate) struct FileWriter {
     file: File,
     offset: u64,
 }
@@ -164,7 +164,7 @@ impl FileWriter {
     /// # Errors
     /// 42602 for a path that is not absolute, 42501 and others when it cannot be opened, 55006 when
     /// somebody has locked it, as a database does with its own file.
-    pub(super) async fn create(path: &str) -> SqlResult<FileWriter> {
+    pub(crate) async fn create(path: &str) -> SqlResult<FileWriter> {
         if !Path::new(path).is_absolute() {
             let message = "relative path not allowed for COPY to file";
             return Err(SqlError::new(SqlState("42602"), message));
@@ -182,7 +182,7 @@ impl FileWriter {
         Ok(FileWriter { file, offset: 0 })
     }
 
-    pub(super) async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         let mut buffer = IoBuf::alloc(bytes.len());
         buffer.as_mut_slice()[..bytes.len()].copy_from_slice(bytes);
         self.file.write_all_at(buffer, self.offset).await.0?;
@@ -204,7 +204,7 @@ pub(crate) fn cannot_open(path: &str, what: &str, error: &Error) -> SqlError {
 }
 
 /// The system's words without its number.
-fn reason(error: &Error) -> String {
+pub(crate) fn reason(error: &Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -3,16 +3,15 @@
 use sql::parse::{Grant, GrantTarget, Privilege};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::acl::Acl;
-use super::acl::{ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, bits};
-use super::change::Next;
-use super::check::{denied, privilege_error};
-use super::rights::Relation;
-use super::role::{PUBLIC, RoleId};
+use super::roles::Next;
+use crate::access::acl::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, bits};
+use crate::access::denied::{denied, privilege_error};
+use crate::access::rights::Relation;
+use crate::access::role::{PUBLIC, RoleId};
 use crate::notice::Notice;
 
 /// Carries the statement out; its tag.
-pub(super) fn apply(next: &mut Next<'_>, grant: &Grant) -> SqlResult<&'static str> {
+pub(crate) fn apply(next: &mut Next<'_>, grant: &Grant) -> SqlResult<&'static str> {
     let resolve = |name| next.access.resolve(name, next.session);
     let grantees = grant.grantees.iter().map(resolve).collect::<SqlResult<Vec<_>>>()?;
     match &grant.target {
@@ -55,7 +54,7 @@ pub(super) fn apply(next: &mut Next<'_>, grant: &Grant) -> SqlResult<&'static st
     Ok(if grant.revoke { "REVOKE" } else { "GRANT" })
 }
 
-fn is_public(schema: &str) -> SqlResult<()> {
+pub(crate) fn is_public(schema: &str) -> SqlResult<()> {
     match schema {
         "public" => Ok(()),
         "pg_catalog" | "information_schema" => {
@@ -68,7 +67,7 @@ fn is_public(schema: &str) -> SqlResult<()> {
     }
 }
 
-fn is_database(next: &Next<'_>, name: &str) -> SqlResult<()> {
+pub(crate) fn is_database(next: &Next<'_>, name: &str) -> SqlResult<()> {
     match name == next.session.database {
         true => Ok(()),
         false => {
@@ -78,7 +77,7 @@ fn is_database(next: &Next<'_>, name: &str) -> SqlResult<()> {
     }
 }
 
-fn on_relation(
+pub(crate) fn on_relation(
     next: &mut Next<'_>,
     grant: &Grant,
     name: &str,
@@ -98,7 +97,7 @@ fn on_relation(
 }
 
 /// The sequence of a column is for those who may insert into its table: nothing is left to grant.
-fn on_sequence(
+pub(crate) fn on_sequence(
     next: &mut Next<'_>,
     grant: &Grant,
     name: &str,
@@ -129,7 +128,7 @@ fn on_sequence(
     Ok(())
 }
 
-fn on_acl(
+pub(crate) fn on_acl(
     next: &mut Next<'_>,
     grant: &Grant,
     acl: &mut Acl,
@@ -155,7 +154,7 @@ fn on_acl(
 }
 
 /// Who may use something may ask in vain; who may not is refused.
-fn may_not(
+pub(crate) fn may_not(
     next: &mut Next<'_>,
     grant: &Grant,
     acl: &Acl,
@@ -173,11 +172,16 @@ fn may_not(
     Ok(())
 }
 
-fn on_role(next: &mut Next<'_>, grant: &Grant, name: &str, grantees: &[RoleId]) -> SqlResult<()> {
+pub(crate) fn on_role(
+    next: &mut Next<'_>,
+    grant: &Grant,
+    name: &str,
+    grantees: &[RoleId],
+) -> SqlResult<()> {
     let role = next.access.id(name)?;
     may_administer(next, role, name)?;
     if grantees.contains(&PUBLIC) {
-        return Err(super::roles::missing("public"));
+        return Err(crate::access::roles::missing("public"));
     }
     for &member in grantees {
         if !grant.revoke {
@@ -197,7 +201,7 @@ fn on_role(next: &mut Next<'_>, grant: &Grant, name: &str, grantees: &[RoleId]) 
 }
 
 /// Superusers administer all roles, `CREATEROLE` those that are no superusers, `ADMIN OPTION` one.
-pub(super) fn may_administer(next: &Next<'_>, role: RoleId, name: &str) -> SqlResult<()> {
+pub(crate) fn may_administer(next: &Next<'_>, role: RoleId, name: &str) -> SqlResult<()> {
     if next.is_superuser() {
         return Ok(());
     }
@@ -205,11 +209,12 @@ pub(super) fn may_administer(next: &Next<'_>, role: RoleId, name: &str) -> SqlRe
         return Err(privilege_error("must be superuser to alter superusers"));
     }
     let own = next.access.roles_of(next.session.role, true);
-    let admin = |m: &super::role::Membership| m.role == role && m.admin && own.contains(&m.member);
+    let admin =
+        |m: &crate::access::role::Membership| m.role == role && m.admin && own.contains(&m.member);
     // PostgreSQL 15 lets CREATEROLE hand out the predefined roles too, some of which are as good as
     // superusers; later releases and this one do not.
     let creates =
-        next.creates_roles() && !super::roles::PREDEFINED.iter().any(|(id, _)| *id == role);
+        next.creates_roles() && !crate::access::roles::PREDEFINED.iter().any(|(id, _)| *id == role);
     match creates || next.access.memberships.iter().any(admin) {
         true => Ok(()),
         false => Err(privilege_error(format!("must have admin option on role \"{name}\""))),

@@ -8,10 +8,10 @@ use sql::catalog::{TableDef, TableId};
 use sql::{SystemFunction, SystemValue, ViewDef};
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::schemas::SystemSchemas;
-use super::view::SessionView;
 use crate::catalog::sequence::SequenceKey;
 use crate::options::Options;
+use crate::system::schemas::SystemSchemas;
+use crate::system::view::SessionView;
 
 #[derive(Debug)]
 struct Few;

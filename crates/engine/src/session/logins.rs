@@ -1,6 +1,6 @@
 //! What is asked of roles before a session is somebody's.
 
-use super::verifier::Credentials;
+use crate::access::verifier::Credentials;
 use crate::database::Database;
 
 impl Database {

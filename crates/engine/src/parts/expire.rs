@@ -7,19 +7,19 @@ use objectstore::ObjectInfo;
 use types::{SqlError, SqlResult};
 
 use super::attach::read_as;
-use super::list::{SNAPSHOTS, sequence_of, snapshot_name};
-use super::name::{ChunkName, FOLDER};
 use super::publish::names;
 use crate::catalog::entry::TableEntry;
+use crate::columns::remote::list::{SNAPSHOTS, sequence_of, snapshot_name};
+use crate::columns::remote::name::{ChunkName, FOLDER};
 use crate::database::Database;
 use crate::objects::fault::{of_object, of_store};
 use crate::objects::stores::Bucket;
 
 /// Objects that are younger stay: somebody elsewhere may still read by a list that names them.
-const GRACE_S: i64 = 3600;
+pub(crate) const GRACE_S: i64 = 3600;
 
 /// Objects of a location at most.
-const OBJECTS_MAX: usize = 1 << 20;
+pub(crate) const OBJECTS_MAX: usize = 1 << 20;
 
 /// Removes what is left over at the location of a table that writes there; how many objects that were.
 /// While somebody in this process reads an older version of the table, nothing is removed.
@@ -55,13 +55,13 @@ pub(crate) async fn expire(db: &Database, entry: &TableEntry) -> SqlResult<usize
     Ok(count)
 }
 
-fn is_old(object: &ObjectInfo) -> bool {
+pub(crate) fn is_old(object: &ObjectInfo) -> bool {
     let now_s = runtime::time::unix_us() / 1_000_000;
     object.modified_s.is_some_and(|at| now_s.saturating_sub(at) >= GRACE_S)
 }
 
 /// Removes all lists but the newest ones; how many. What the others name is used.
-async fn snapshots(
+pub(crate) async fn snapshots(
     bucket: &Bucket,
     kept: usize,
     used: &mut BTreeSet<ChunkName>,

@@ -7,16 +7,16 @@ use columnar::ChunkHeader;
 use storage::{Store, TreeId};
 use types::{Column, SqlError, SqlResult, SqlState};
 
-use super::super::part::{COUNTS, Kind};
-use super::super::stored::{StoredColumns, StoredPart};
-use super::list::{self, LIST, List, ListedPart};
 use super::publish::definition;
-use super::stored::StoredRemote;
-use crate::columns::part::key;
+use crate::catalog::trees::drop_trees;
+use crate::columns::part::{COUNTS, Kind, key};
+use crate::columns::remote::list;
+use crate::columns::remote::list::{LIST, List, ListedPart};
+use crate::columns::remote::stored::StoredRemote;
+use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::database::Database;
 use crate::fault;
 use crate::fault::block as block_error;
-use crate::load::trees::drop_trees;
 use crate::objects::fault::of_object;
 use crate::objects::seal::{is_sealed, open_list};
 use crate::objects::stores::Bucket;
@@ -60,28 +60,28 @@ pub(crate) async fn attach(
 }
 
 /// A location, and the sequence of the list that is meant, if it is not the newest one.
-fn split(location: &str) -> (&str, Option<u64>) {
+pub(crate) fn split(location: &str) -> (&str, Option<u64>) {
     let parts = location.rsplit_once('@');
     let parts = parts.and_then(|(place, sequence)| Some((place, sequence.parse().ok()?)));
     parts.map_or((location, None), |(place, sequence)| (place, Some(sequence)))
 }
 
 /// A list at the store.
-pub(super) struct Found {
-    pub(super) list: List,
+pub(crate) struct Found {
+    pub(crate) list: List,
     /// The tag of the object.
-    pub(super) tag: String,
+    pub(crate) tag: String,
     /// The number, in hexadecimal, under which the table is encrypted, if it is.
     sealed: Option<String>,
 }
 
 /// The list that is there now.
-pub(super) async fn read(bucket: &Bucket) -> SqlResult<Found> {
+pub(crate) async fn read(bucket: &Bucket) -> SqlResult<Found> {
     read_as(bucket, LIST).await
 }
 
 /// The list of a sequence, which may be the newest one.
-async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<Found> {
+pub(crate) async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<Found> {
     let kept = match read_as(bucket, &list::snapshot_name(sequence)).await {
         Err(error) if error.state == SqlState::UNDEFINED_FILE => read(bucket).await?,
         kept => kept?,
@@ -100,7 +100,7 @@ async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<Found> {
 }
 
 /// The list of this name.
-pub(super) async fn read_as(bucket: &Bucket, name: &str) -> SqlResult<Found> {
+pub(crate) async fn read_as(bucket: &Bucket, name: &str) -> SqlResult<Found> {
     let key = bucket.location.key(name);
     let got = bucket.store.get(&key).await;
     let object = got.map_err(|error| of_object(&error, &bucket.location, name))?;
@@ -121,7 +121,7 @@ pub(super) async fn read_as(bucket: &Bucket, name: &str) -> SqlResult<Found> {
 }
 
 /// Writes the headers of a part into a tree, as the load of one does.
-async fn add(
+pub(crate) async fn add(
     store: &Store,
     part: &ListedPart,
     column_count: usize,

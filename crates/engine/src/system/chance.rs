@@ -24,7 +24,7 @@ impl Chance {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Generator {
+pub(crate) struct Generator {
     s0: u64,
     s1: u64,
 }
@@ -54,7 +54,7 @@ impl Generator {
     }
 }
 
-fn split_mix(state: &mut u64) -> u64 {
+pub(crate) fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let value = *state;
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

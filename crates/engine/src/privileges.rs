@@ -10,11 +10,12 @@ use sql::parse::{
     Statement, TableLock, Truncate, WithWrites,
 };
 use sql::sequence::SequenceOptions;
-use types::{SqlError, SqlResult, SqlState};
+use types::SqlResult;
 
-use super::rights::Access;
-use super::role::RoleId;
-use super::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVER_FILES};
+use crate::access::denied::{denied, privilege_error};
+use crate::access::rights::Access;
+use crate::access::role::RoleId;
+use crate::access::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVER_FILES};
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::settings::setting::{Kind, Setting};
@@ -123,7 +124,7 @@ pub(crate) fn relation(
 }
 
 /// What a name means, as messages have it.
-fn kind(snapshot: &Snapshot, name: &str) -> &'static str {
+pub(crate) fn kind(snapshot: &Snapshot, name: &str) -> &'static str {
     match () {
         () if snapshot.views.contains_key(name) => "view",
         () if snapshot.sequences.contains_key(name) => "sequence",
@@ -153,18 +154,8 @@ pub(crate) fn read_files(snapshot: &Snapshot, role: RoleId) -> SqlResult<()> {
     }
 }
 
-/// `permission denied for ..`
-pub fn denied(kind: &str, name: &str) -> SqlError {
-    privilege_error(format!("permission denied for {kind} {name}"))
-}
-
-/// 42501
-pub(crate) fn privilege_error(message: impl Into<String>) -> SqlError {
-    SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
-}
-
 /// Who asks, of which version of the catalog.
-struct Who<'a> {
+pub(crate) struct Who<'a> {
     snapshot: &'a Snapshot,
     access: &'a Access,
     system: &'a dyn SystemSchemas,

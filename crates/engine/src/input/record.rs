@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use sql::parse::{CopyFormat, CopyOptions};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::received::Stop;
+use super::stop::Stop;
 
 /// A record may not be longer: a missing quote would otherwise take all memory.
-pub(super) const RECORD_BYTES_MAX: usize = 64 << 20;
+pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// What tells records and fields apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl<'a> Field<'a> {
     }
 
     /// Adds bytes as they stand in the record.
-    pub(super) fn extend(&mut self, bytes: &'a [u8]) {
+    pub(crate) fn extend(&mut self, bytes: &'a [u8]) {
         match self.bytes.is_empty() {
             true => self.bytes = Cow::Borrowed(bytes),
             false if bytes.is_empty() => {}
@@ -80,7 +80,7 @@ impl<'a> Field<'a> {
 
 /// Reads records one after the other.
 pub(crate) struct RecordReader<'a> {
-    pub(super) format: RecordFormat,
+    pub(crate) format: RecordFormat,
     bytes: &'a [u8],
     at: usize,
     /// Whether a record that does not end in the bytes ends behind them.
@@ -97,7 +97,7 @@ impl<'a> RecordReader<'a> {
     }
 
     /// A reader of the begin of a record, of which more comes.
-    pub(super) fn of_begun(format: RecordFormat, bytes: &'a [u8], first_line: u64) -> Self {
+    pub(crate) fn of_begun(format: RecordFormat, bytes: &'a [u8], first_line: u64) -> Self {
         RecordReader { goes_on: true, ..RecordReader::new(format, bytes, first_line) }
     }
 
@@ -116,7 +116,7 @@ impl<'a> RecordReader<'a> {
     /// # Errors
     /// 22P04 for quotes that do not end, 54000 for a record that is too long; that more is needed, unless the
     /// records are whole.
-    pub(super) fn read(&mut self, fields: &mut Vec<Field<'a>>) -> Result<bool, Stop> {
+    pub(crate) fn read(&mut self, fields: &mut Vec<Field<'a>>) -> Result<bool, Stop> {
         fields.clear();
         if self.peek()?.is_none() {
             return Ok(false);
@@ -143,14 +143,14 @@ impl<'a> RecordReader<'a> {
     }
 
     /// The next byte; `None` at the end.
-    pub(super) fn peek(&self) -> Result<Option<u8>, Stop> {
+    pub(crate) fn peek(&self) -> Result<Option<u8>, Stop> {
         match self.bytes.get(self.at) {
             None if self.goes_on => Err(Stop::NeedsMore),
             byte => Ok(byte.copied()),
         }
     }
 
-    pub(super) fn take(&mut self) -> Result<Option<u8>, Stop> {
+    pub(crate) fn take(&mut self) -> Result<Option<u8>, Stop> {
         let byte = self.peek()?;
         if let Some(byte) = byte {
             self.at += 1;
@@ -160,7 +160,7 @@ impl<'a> RecordReader<'a> {
     }
 
     /// Takes bytes up to one that ends them.
-    pub(super) fn take_until(&mut self, is_end: impl Fn(u8) -> bool) -> &'a [u8] {
+    pub(crate) fn take_until(&mut self, is_end: impl Fn(u8) -> bool) -> &'a [u8] {
         let left = &self.bytes[self.at..];
         let count = left.iter().position(|byte| is_end(*byte)).unwrap_or(left.len());
         self.at += count;
@@ -168,12 +168,12 @@ impl<'a> RecordReader<'a> {
     }
 
     /// Counts lines that were passed over within a record.
-    pub(super) fn count_lines(&mut self, bytes: &[u8]) {
+    pub(crate) fn count_lines(&mut self, bytes: &[u8]) {
         self.next_line += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
 }
 
-pub(super) fn check_length(bytes: usize) -> SqlResult<()> {
+pub(crate) fn check_length(bytes: usize) -> SqlResult<()> {
     if bytes <= RECORD_BYTES_MAX {
         return Ok(());
     }

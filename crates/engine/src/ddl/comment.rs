@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sql::parse::{Comment, Commented};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::subject::Subject;
 use crate::catalog::snapshot::Snapshot;
+use crate::comments::subject::Subject;
 use crate::writing::Writing;
 
 /// Keeps a comment, or takes it back.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use sql::plan::{Node, Operator};
 use types::{SqlError, SqlResult};
 
-use super::attach::attach;
-use super::list::LIST;
-use super::stored::StoredRemote;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::columns::remote::list::LIST;
+use crate::columns::remote::stored::StoredRemote;
 use crate::objects::fault::of_object;
+use crate::parts::attach::attach;
 use crate::writing::Writing;
 
 /// The location of a table that follows what another database writes.
-fn followed(entry: &TableEntry) -> Option<&StoredRemote> {
+pub(crate) fn followed(entry: &TableEntry) -> Option<&StoredRemote> {
     let remote = entry.columns.as_ref()?.remote.as_ref()?;
     (remote.writer.is_none() && remote.snapshot.is_none()).then_some(remote)
 }
@@ -49,7 +49,7 @@ pub(crate) async fn is_old(snapshot: &Snapshot, entry: &TableEntry) -> SqlResult
 }
 
 /// Whether a list may be a later one of an encrypted table; of others all may be.
-fn may_follow(old: &StoredRemote, new: Option<&StoredRemote>) -> bool {
+pub(crate) fn may_follow(old: &StoredRemote, new: Option<&StoredRemote>) -> bool {
     let is_later = |new: &StoredRemote| new.sealed == old.sealed && new.sequence >= old.sequence;
     (old.sealed.is_none() && new.is_some_and(|new| new.sealed.is_none()))
         || new.is_some_and(is_later)
@@ -70,7 +70,7 @@ pub(crate) async fn refresh(writing: &Writing<'_>, name: &str) -> SqlResult<()> 
     let (found, stored) = attach(writing.db, &location, deleted).await?;
     if found != entry.def.schema.columns || !may_follow(&old, stored.remote.as_ref()) {
         let made: Vec<_> = stored.parts.iter().map(|part| part.tree_id()).collect();
-        crate::load::trees::drop_trees(writing.db.store(), &made).await.ok();
+        crate::catalog::trees::drop_trees(writing.db.store(), &made).await.ok();
         let message = format!("another table than \"{name}\" is at \"{location}\" by now");
         return Err(SqlError::new(types::SqlState("55000"), message)
             .with_hint("Drop it and create it again."));

@@ -7,28 +7,28 @@ use crate::columns::table::Columns;
 use crate::settings::configuration::Configuration;
 
 /// Bytes of a delta from which on it is merged, however few its rows are: four bodies of chunks.
-const DELTA_BYTES: u64 = 16 << 20;
+pub(crate) const DELTA_BYTES: u64 = 16 << 20;
 
 /// From when on a column table is merged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Rows of the delta; 0: tables are not merged.
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
     /// Deleted rows of a part, in percent of its rows.
-    pub(super) deleted: u64,
+    pub(crate) deleted: u64,
     page_bytes: usize,
 }
 
 /// What a table had when there was nothing in it that could be merged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Looked {
+pub(crate) struct Looked {
     delta: u64,
     deleted: u64,
 }
 
 /// What is to be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(crate) enum Due {
     /// Rows of the delta become a part.
     Delta,
     /// A part is written anew without its deleted rows.
@@ -46,12 +46,12 @@ impl Bounds {
     }
 
     /// Whether tables are merged at all.
-    pub(super) fn are_off(&self) -> bool {
+    pub(crate) fn are_off(&self) -> bool {
         self.rows == 0
     }
 
     /// What of a table is to be merged, which had so much when nothing could be. Its chunks lie in the file.
-    pub(super) fn due(&self, entry: &TableEntry, looked: Looked) -> Option<Due> {
+    pub(crate) fn due(&self, entry: &TableEntry, looked: Looked) -> Option<Due> {
         let columns = entry.columns.as_ref();
         let columns = columns.filter(|columns| columns.remote.is_none() && !self.are_off())?;
         let now = Looked::at(entry, columns);
@@ -72,7 +72,7 @@ impl Bounds {
     }
 
     /// Whether so many rows of so many are enough of them to write the others anew.
-    pub(super) fn is_hollow(&self, deleted: u64, rows: u64) -> bool {
+    pub(crate) fn is_hollow(&self, deleted: u64, rows: u64) -> bool {
         deleted > 0 && u128::from(deleted) * 100 >= u128::from(rows) * u128::from(self.deleted)
     }
 }
@@ -84,7 +84,7 @@ impl Looked {
     }
 
     /// The same when nothing of this kind could be merged.
-    pub(super) fn in_vain(self, entry: &TableEntry, due: Due) -> Looked {
+    pub(crate) fn in_vain(self, entry: &TableEntry, due: Due) -> Looked {
         let Some(columns) = &entry.columns else { return self };
         let now = Looked::at(entry, columns);
         match due {
@@ -94,7 +94,7 @@ impl Looked {
     }
 
     /// The same when something was merged: what there is now is another table.
-    pub(super) fn shrunk(self, due: Due) -> Looked {
+    pub(crate) fn shrunk(self, due: Due) -> Looked {
         match due {
             Due::Delta => Looked { delta: 0, ..self },
             Due::Part => Looked { deleted: 0, ..self },

@@ -3,24 +3,24 @@
 use types::SqlResult;
 
 use super::borders::{Border, Borders};
-use super::received::Stop;
 use super::record::{RECORD_BYTES_MAX, RecordFormat, RecordReader, check_length};
+use super::stop::Stop;
 
 /// Records of a portion: as many rows as are handed on at once.
-const PORTION_RECORDS: usize = 4096;
+pub(crate) const PORTION_RECORDS: usize = 4096;
 
 /// Bytes of a portion, about. Reading them takes some milliseconds, beside which a hand-over is nothing, and
 /// a portion for each of many workers is little memory.
-const PORTION_BYTES: usize = 256 << 10;
+pub(crate) const PORTION_BYTES: usize = 256 << 10;
 
 /// Bytes that a byte of a field may take in the data: `\x41`.
-const ESCAPED_BYTES_MAX: usize = 4;
+pub(crate) const ESCAPED_BYTES_MAX: usize = 4;
 
 /// How large portions become, but for the record that goes beyond it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PortionSize {
-    pub(super) records: usize,
-    pub(super) bytes: usize,
+pub(crate) struct PortionSize {
+    pub(crate) records: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Default for PortionSize {
@@ -69,7 +69,7 @@ impl Cutter {
         Cutter::of_size(format, PortionSize::default())
     }
 
-    pub(super) fn of_size(format: RecordFormat, size: PortionSize) -> Cutter {
+    pub(crate) fn of_size(format: RecordFormat, size: PortionSize) -> Cutter {
         Cutter {
             format,
             size,

@@ -54,7 +54,7 @@ impl MergesTold {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_table(&self, table: Option<String>) {
+    pub(crate) fn set_table(&self, table: Option<String>) {
         *self.table.lock().unwrap_or_else(PoisonError::into_inner) = table;
     }
 
@@ -63,7 +63,7 @@ impl MergesTold {
         *self.log.write().unwrap_or_else(PoisonError::into_inner) = Some(log);
     }
 
-    pub(super) fn tell(&self, ended: &MergeEnded) {
+    pub(crate) fn tell(&self, ended: &MergeEnded) {
         let log = self.log.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(log) = log {
             log(ended);
