@@ -10,7 +10,8 @@ pub(crate) mod status;
 pub(crate) mod totals;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -28,11 +29,8 @@ use crate::secrecy::without_passwords;
 use crate::settings::ExecutionMode;
 use cancel::CancelHandle;
 use merges::{MergeLog, MergesTold};
+use statistics::{RunFigures, Statistics};
 use status::TransactionStatus;
-
-use statistics::RunFigures;
-
-use statistics::Statistics;
 use totals::{Outcome, Totals};
 
 /// The text of a statement as others may see it.

@@ -9,9 +9,8 @@ use storage::StorageError;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::database::Database;
-use crate::door;
-use crate::fault;
 use crate::waiting::unless_cancelled;
+use crate::{door, fault};
 
 impl Database {
     /// Copies all that is durable to a file that does not exist yet, while others read and write; its bytes.

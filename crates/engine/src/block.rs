@@ -34,8 +34,6 @@ use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubts};
-use crate::fault;
-use crate::isolation;
 use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::{DEADLOCK, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
@@ -43,7 +41,7 @@ use crate::undo::ReadView;
 use crate::undo::stamp::Stamp;
 use crate::versions::chain::{Committed, Ending, Versions};
 use crate::versions::keepers::Keeper;
-
+use crate::{fault, isolation};
 use definitions::Own;
 
 /// A transaction that writes.

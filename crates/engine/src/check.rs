@@ -16,7 +16,6 @@ use types::{SqlError, SqlResult};
 use crate::catalog::entry::{IndexEntry, TableEntry};
 use crate::catalog::row_ids::row_ids;
 use crate::catalog::snapshot::Snapshot;
-use crate::columns;
 use crate::database::{Database, Job};
 use crate::dml::references::{Reference, RepeatedKeys, named_values, without_parent};
 use crate::load::keys::key_arrays;
@@ -24,7 +23,7 @@ use crate::locks::table::LockWait;
 use crate::options::Options;
 use crate::relation::whole::TableRows;
 use crate::waiting::{give_way, unless_cancelled};
-use crate::{door, fault};
+use crate::{columns, door, fault};
 
 /// The column of `CHECK DATABASE`.
 pub const CHECK_COLUMN: &str = "problem";

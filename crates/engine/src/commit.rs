@@ -12,16 +12,15 @@ use storage::{CheckpointTurn, Store, TreeId};
 use types::{SqlError, SqlResult};
 
 use crate::block::Block;
-use crate::catalog;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
 use crate::database::Database;
-use crate::fault;
 use crate::locks::table::{LockWait, WriteRight};
 use crate::noted::Notes;
 use crate::undo::ReadView;
 use crate::versions::chain::{Ending, Versions};
+use crate::{catalog, fault};
 
 /// Work on store and catalog.
 pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;

@@ -15,7 +15,6 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activities;
 use crate::block::Block;
-use crate::catalog;
 use crate::catalog::snapshot::Snapshot;
 use crate::device::Device;
 use crate::locks::table::{LockWait, WriteRight};
@@ -26,13 +25,11 @@ use crate::parts::bounds::Bounds;
 use crate::parts::merge::Merges;
 use crate::parts::status::MergeStatus;
 use crate::plans::Plans;
-use crate::recovery;
-use crate::settings;
 use crate::settings::configuration::Configuration;
 use crate::system::schemas::SystemSchemas;
 use crate::versions::chain::Versions;
 use crate::versions::keepers::Keeper;
-use crate::{door, fault};
+use crate::{catalog, door, fault, recovery, settings};
 
 /// An open database. Cheap to clone; the last clone closes the file. What was committed with
 /// `synchronous_commit = off` a moment before needs [`Database::close`] or [`Database::settle_within`] to be there again.

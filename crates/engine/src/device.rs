@@ -17,10 +17,9 @@ use runtime::sync::Semaphore;
 use sql::DeviceProfile;
 use types::SqlError;
 
+use probing::PROBED_BYTES_MIN;
 use stored::{Profiles, StoredProfile};
 use text::shown;
-
-use probing::PROBED_BYTES_MIN;
 
 /// Where the profile of a database comes from.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,13 +19,12 @@ use sql::{DeviceProfile, InFlight};
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
-use configuration::{Configuration, Origin};
-use setting::{Context, Kind, Setting};
-use value::Value;
-
-use crate::device::{self, Device};
+use crate::device;
+use crate::device::Device;
 use commit::SynchronousCommit;
-use setting::Home;
+use configuration::{Configuration, Origin};
+use setting::{Context, Home, Kind, Setting};
+use value::Value;
 
 /// How queries are decomposed into tasks (anagodb, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! The prepared statements of a session, by name: those of `PREPARE` and those of the protocol.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{Field, SchemaRef};
@@ -10,7 +10,6 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Announced;
 use crate::prepared::{PointExecution, Prepared};
-use std::collections::HashMap;
 
 /// A prepared statement.
 #[derive(Debug)]

@@ -25,7 +25,6 @@ use crate::system::catalog::SystemCatalog;
 use crate::system::view::SettingChange;
 use crate::timeout::StatementTimeout;
 use crate::undo::ReadView;
-
 use rows::QueryRows;
 
 /// The rows of a statement, in order of their arrival. It belongs to the worker that made it.

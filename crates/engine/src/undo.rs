@@ -24,9 +24,7 @@ use storage::{TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use reads::ReadSet;
-use records::{Record, UndoLog};
-
-use records::RECORD_BYTES_MAX;
+use records::{RECORD_BYTES_MAX, Record, UndoLog};
 use stamp::Stamp;
 
 /// The state of the trees that a reader sees: that of a version of the catalog, with what its own

@@ -3,8 +3,7 @@
 use sql::parse::{Privilege, RoleName};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::acl::Acl;
-use super::acl::bits;
+use super::acl::{Acl, bits};
 use super::rights::Access;
 use super::role::{PUBLIC, Role, RoleId};
 use super::session_info::SessionInfo;

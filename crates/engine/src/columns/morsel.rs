@@ -22,8 +22,7 @@ use super::deleted::Deleted;
 use super::joined::Joined;
 use super::remote::fetch::Download;
 use super::restricted::Restricted;
-use crate::fault::block as block_error;
-use crate::fault::internal;
+use crate::fault::{block as block_error, internal};
 use crate::objects::room::Room;
 use crate::objects::stores::Bucket;
 

@@ -14,17 +14,16 @@ use super::deferred::{check_now, checked_now};
 use super::entries::Entries;
 use super::rows::Rows;
 use crate::block::Block;
-use crate::catalog;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::fault::internal;
-use crate::isolation;
 use crate::load::leaving::{Leaving, Left};
 use crate::load::loader::{Loader, Rebuilt};
 use crate::undo::ReadView;
 use crate::writing::Writing;
+use crate::{catalog, isolation};
 
 /// Rows of a table that go and rows that come.
 pub(crate) struct Change {

@@ -11,8 +11,7 @@ use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::SqlResult;
 
-use super::change::in_place_bytes_max;
-use super::change::{bytes_of, check_writes_anew};
+use super::change::{bytes_of, check_writes_anew, in_place_bytes_max};
 use super::constraints::checked;
 use super::deferred::note_missing;
 use super::insert::insert_batches;

@@ -12,8 +12,7 @@ use arrow_array::RecordBatch;
 use sql::constraints::{ColumnDefault, ForeignKey};
 use types::SqlResult;
 
-use super::change::in_place_bytes_max;
-use super::change::{alone, bytes_of, replace};
+use super::change::{alone, bytes_of, in_place_bytes_max, replace};
 use super::incoming::{check_referring, refers_to_itself};
 use super::references::referring;
 use super::rows::Rows;

@@ -3,8 +3,7 @@
 use sql::parse::{CreateTable, Drop, DropObject, OnCommit, Statement};
 use types::{SqlError, SqlResult};
 
-use super::state::Passing;
-use super::state::Session;
+use super::state::{Passing, Session};
 use crate::{ddl, dml};
 
 impl Session {

@@ -5,8 +5,7 @@ use types::SqlResult;
 
 use super::state::Session;
 use crate::notifications::Notification;
-use crate::result::StatementResult;
-use crate::result::tag;
+use crate::result::{StatementResult, tag};
 
 impl Session {
     pub(super) fn notification(

@@ -8,8 +8,7 @@ use types::SqlResult;
 use super::state::Session;
 use crate::activity::Signals;
 use crate::activity::status::TransactionStatus;
-use crate::result::StatementResult;
-use crate::result::tag;
+use crate::result::{StatementResult, tag};
 
 impl Session {
     /// Gives the session to a role that has proved who it is. In a database where nobody has made a

@@ -1,6 +1,7 @@
 //! Running statements: texts of several, one alone, and a `COPY` whose data a program has.
 
-use std::io::{self, Read, Write};
+use std::io;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use runtime::Handle;
@@ -9,15 +10,13 @@ use sql::Template;
 use sql::parse::{self, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::client::COPY_CHUNKS;
-use super::client::Client;
+use super::client::{COPY_CHUNKS, Client};
 use super::state::Session;
-use crate::columns;
-use crate::door;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::planning::entered;
 use crate::result::StatementResult;
 use crate::timeout::StatementTimeout;
+use crate::{columns, door};
 
 /// Bytes that are read at once for a `COPY`.
 const COPY_CHUNK_BYTES: usize = 1 << 18;

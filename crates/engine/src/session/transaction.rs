@@ -7,18 +7,17 @@ use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use storage::planted;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::state::Session;
-use super::state::{Savepoint, TransactionState};
+use super::state::{Savepoint, Session, TransactionState};
 use crate::activity::status::TransactionStatus;
 use crate::block::Block;
 use crate::catalog::snapshot::Snapshot;
 use crate::deferred::Deferrals;
-use crate::isolation::{self, Isolation};
+use crate::isolation;
+use crate::isolation::Isolation;
 use crate::locks::mode::{LockKey, LockMode};
 use crate::locks::table::LockWait;
 use crate::notice::Notice;
-use crate::result::StatementResult;
-use crate::result::tag;
+use crate::result::{StatementResult, tag};
 use crate::settings::setting::Setting;
 use crate::undo::ReadView;
 

@@ -8,11 +8,9 @@ use sql::catalog::TableStorage;
 use stdx::Prng;
 use types::SqlState;
 
-use super::Report;
 use super::client::{Client, Known, Machine, Notes, Stop};
 use super::defined::Defined;
-use super::family;
-use super::model;
+use super::{Report, family, model};
 use crate::database::Database;
 use crate::door;
 use crate::options::{Options, Simulation};

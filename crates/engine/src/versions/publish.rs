@@ -12,12 +12,11 @@ use types::{SqlError, SqlResult};
 use super::chain::{CHANGES_MAX, Versions};
 use super::in_doubt;
 use super::pending::Pending;
-use crate::catalog;
 use crate::catalog::persist::Numbers;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
-use crate::fault;
 use crate::locks::table::LockWait;
+use crate::{catalog, fault};
 
 /// What a publication has led to.
 #[derive(Default)]

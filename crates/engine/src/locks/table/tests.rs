@@ -1,9 +1,9 @@
 //! How waits for the right to write, and for keys, end.
 
 use runtime::{Config, Runtime};
+use storage::TreeId;
 
 use super::*;
-use storage::TreeId;
 
 fn run<T: Send + 'static, F: Future<Output = T> + 'static>(
     make: impl FnOnce() -> F + Send + 'static,

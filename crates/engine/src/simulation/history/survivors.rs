@@ -7,9 +7,8 @@ use std::path::Path;
 use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
-use super::client;
 use super::graph::Transaction;
-use super::{Failure, History, PATH, attempt, made, options, play};
+use super::{Failure, History, PATH, attempt, client, made, options, play};
 use crate::database::Database;
 use crate::isolation::Isolation;
 use crate::options::Options;

@@ -10,8 +10,7 @@ use crate::database::Database;
 use crate::datum::Datum;
 use crate::door;
 use crate::options::{Options, Simulation};
-use crate::result::ResultSet;
-use crate::result::StatementResult;
+use crate::result::{ResultSet, StatementResult};
 use crate::session::state::Session;
 
 fn value(session: &mut Session, text: &str) -> Datum {
