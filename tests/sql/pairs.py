@@ -4,7 +4,7 @@
     python3 tests/sql/pairs.py [--seconds 2] [--ring uring,threads] [--kinds DELETE,SELECT] [--binary FILE]
     python3 tests/sql/pairs.py --quick        # 0.06 s a pair, half of the pairs on each ring, checked in groups
 
-The kinds are those of the engine's own table (`kinds!` in crates/engine/src/access/check.rs): a kind that is missing in
+The kinds are those of the engine's own table (`kinds!` in crates/engine/src/privileges.rs): a kind that is missing in
 `KINDS` here fails the run. No pair may show an error that `ALLOWED` does not name with its reason, lose a row that was
 acknowledged, keep one that was deleted, miscount what was updated, or show a reader one row twice or an untouched row
 not at all; behind each pair `CHECK DATABASE` finds nothing, the indexes give the rows that the table has, and a new

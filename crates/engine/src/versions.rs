@@ -25,7 +25,7 @@
 //! The right to write is kept until the version with the changes is visible, also when nobody waits for
 //! it, and who has it alone waits until all is durable. So who writes alone finds nothing that is not.
 //!
-//! Who changes definitions beside those who change rows puts his on top of their newest version ([`Versions::define`]):
+//! Who changes definitions beside those who change rows puts his on top of their newest version ([`chain::Versions::define`]):
 //! one does so at a time, until his are visible, so they are those that he began with, changed. What he makes
 //! meanwhile are trees that no version has. A checkpoint may have them, and half of what is in them; after
 //! a crash nobody knows them, and they go.

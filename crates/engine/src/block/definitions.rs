@@ -37,7 +37,7 @@ impl Block {
     /// Changes definitions from now on, of what nobody else has.
     ///
     /// # Errors
-    /// As [`WriteRight::define`], and 40001 as [`Block::begin`].
+    /// As [`crate::locks::table::WriteRight::define`], and 40001 as [`Block::begin`].
     pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<()> {
         if self.defines() {
             return Ok(());
@@ -49,7 +49,7 @@ impl Block {
     /// Writes alone from now on.
     ///
     /// # Errors
-    /// As [`WriteRight::exclude`], and 40001 as [`Block::begin`].
+    /// As [`crate::locks::table::WriteRight::exclude`], and 40001 as [`Block::begin`].
     pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
         self.right()?.exclude(wait).await?;
         self.own_definitions(wait).await

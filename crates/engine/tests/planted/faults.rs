@@ -55,7 +55,7 @@ pub const FAULTS: &[Fault] = &[
     fault("long-values-stay", "storage/src/tree/change.rs", OF_STATEMENTS),
     fault("index-skipped", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("deleted-parts-forgotten", "engine/src/dml/entries.rs", OF_STATEMENTS),
-    fault("merged-gaps-seen", "engine/src/columns/merge/replace.rs", OF_STATEMENTS),
+    fault("merged-gaps-seen", "engine/src/parts/replace.rs", OF_STATEMENTS),
     fault("deletes-not-logged", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("unique-not-checked", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("row-id-twice", "engine/src/catalog/row_ids.rs", OF_STATEMENTS),
