@@ -19,7 +19,7 @@ use crate::relation::seek::Seek;
 use crate::result::{ResultSet, StatementResult, tag};
 use crate::statements::Executed;
 use crate::system::catalog::SystemCatalog;
-use crate::{isolation, query};
+use crate::{isolation, privileges, query};
 
 impl Session {
     pub(crate) async fn dispatch(
@@ -28,12 +28,7 @@ impl Session {
         client: Client,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
-        crate::privileges::check(
-            &self.db.snapshot(),
-            &**self.db.system(),
-            self.info.role,
-            &statement,
-        )?;
+        privileges::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
         if super::admit::looks(&statement) {
             self.look().await;
         }

@@ -8,8 +8,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::client::Client;
 use super::model::{self, Rows, Step};
 use crate::pipe::{PipeSender, pipe};
-use crate::session::chunks::COPY_CHUNKS;
-use crate::session::client;
+use crate::session::client::{self, COPY_CHUNKS};
 
 /// Bytes of a piece: a row may lie in two of them.
 const PIECE_BYTES: usize = 100;
