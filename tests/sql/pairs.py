@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TABLE_OF_KINDS = ROOT / "crates" / "engine" / "src" / "access" / "check.rs"
+TABLE_OF_KINDS = ROOT / "crates" / "engine" / "src" / "privileges.rs"
 ANCHORS, ROWS = 100, 400
 # The role that a new database has: others may not log in once there are more roles.
 USER = "dovetail"
