@@ -19,11 +19,11 @@ use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::deferred::Deferrals;
 use crate::lent::LentTables;
-use crate::lifted::known::Lifted;
 use crate::locks::table::LockWait;
 use crate::notice::Notice;
 use crate::notifications::Mailbox;
 use crate::numbers::LastNumbers;
+use crate::parameterized::known::ParameterizedTexts;
 use crate::settings::Settings;
 use crate::statements::{Keyed, Statements};
 use crate::system::chance::Chance;
@@ -88,7 +88,7 @@ pub struct Session {
     /// Whether functions with an effect are refused.
     pub(crate) reads_only: bool,
     /// Look-ups that came as text.
-    pub(crate) lifted: Lifted,
+    pub(crate) parameterized: ParameterizedTexts,
     /// Statements about rows by their keys.
     pub(crate) keyed: Keyed,
     pub(crate) statements: Arc<Statements>,
@@ -133,7 +133,7 @@ impl Session {
             acknowledged: Acknowledged::default(),
             passing: vec![],
             reads_only: false,
-            lifted: Lifted::default(),
+            parameterized: ParameterizedTexts::default(),
             keyed: Keyed::default(),
             statements: Arc::default(),
             cursors: Arc::default(),

@@ -9,7 +9,7 @@ use crate::prepared::Prepared;
 
 /// Statements by their text without keys.
 #[derive(Default)]
-pub(crate) struct Lifted(pub(crate) HashMap<String, Option<Known>>);
+pub(crate) struct ParameterizedTexts(pub(crate) HashMap<String, Option<Known>>);
 
 /// A statement without its keys, and what it has in common with others.
 pub(crate) type Known = (Arc<Prepared>, Arc<Shape>);

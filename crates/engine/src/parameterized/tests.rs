@@ -1,27 +1,27 @@
-//! What is lifted out of a text, and what is not.
+//! What is taken out of a text, and what is not.
 
-use super::lift;
+use super::parameterize;
 
-fn lifted(text: &str) -> Option<(String, Vec<String>)> {
-    let (text, keys) = lift(text)?;
+fn taken_out(text: &str) -> Option<(String, Vec<String>)> {
+    let (text, keys) = parameterize(text)?;
     Some((text, keys.into_iter().map(|key| key.value.unwrap_or_default()).collect()))
 }
 
 #[test]
-fn keys_are_lifted() {
+fn keys_are_taken_out() {
     let expected = |text: &str, keys: &[&str]| {
         Some((text.to_owned(), keys.iter().map(|key| (*key).to_owned()).collect()))
     };
     assert_eq!(
-        lifted("SELECT a FROM t WHERE k = 42;"),
+        taken_out("SELECT a FROM t WHERE k = 42;"),
         expected("SELECT a FROM t WHERE k = $1", &["42"])
     );
     assert_eq!(
-        lifted("select a from t where k='it''s' and l = 7 limit 1"),
+        taken_out("select a from t where k='it''s' and l = 7 limit 1"),
         expected("select a from t where k=$1 and l = $2 limit 1", &["it's", "7"])
     );
     assert_eq!(
-        lifted("select 'a = 1', \"b = 2\" from t where (k = 3)"),
+        taken_out("select 'a = 1', \"b = 2\" from t where (k = 3)"),
         expected("select 'a = 1', \"b = 2\" from t where (k = $1)", &["3"])
     );
 }
@@ -43,6 +43,6 @@ fn what_is_not_a_literal_of_its_own_stays() {
         "select a from t where k = 'open",
         "update t set k = 1",
     ] {
-        assert_eq!(lifted(text), None, "{text}");
+        assert_eq!(taken_out(text), None, "{text}");
     }
 }

@@ -1,6 +1,6 @@
-//! The values of an `INSERT`, an `UPDATE` or a `DELETE`, lifted out of its text.
+//! The values of an `INSERT`, an `UPDATE` or a `DELETE`, taken out of its text.
 //!
-//! More is lifted than of a look-up: whatever stands as an operand. Where that is not the same as the
+//! More is taken out than of a look-up: whatever stands as an operand. Where that is not the same as the
 //! literal, the statement is not compiled.
 
 use sql::Parameter;
@@ -11,7 +11,7 @@ use super::literals::{follows_equals, literal, plain, quoted, word};
 const VALUES_MAX: usize = 128;
 
 /// A statement's text with a placeholder for each literal that is an operand, and these literals.
-pub(super) fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
+pub(super) fn parameterize(text: &str) -> Option<(String, Vec<Parameter>)> {
     let text = plain(text, &["insert ", "update ", "delete "])?;
     let bytes = text.as_bytes();
     let (mut without, mut values) = (String::with_capacity(bytes.len()), vec![]);
@@ -30,7 +30,7 @@ pub(super) fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
             without.push_str(&text[at..]);
             break;
         }
-        match lifted(piece, &without, &bytes[at + len..]) {
+        match taken_out(piece, &without, &bytes[at + len..]) {
             Some((value, signed)) => {
                 if signed {
                     without.pop();
@@ -47,7 +47,7 @@ pub(super) fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
 }
 
 /// A piece as a value, if it is one between these texts, and whether the sign before it is its own.
-fn lifted(piece: &str, before: &str, behind: &[u8]) -> Option<(Parameter, bool)> {
+fn taken_out(piece: &str, before: &str, behind: &[u8]) -> Option<(Parameter, bool)> {
     let is_text = piece.starts_with('\'');
     let value = literal(piece)?;
     if !ends(behind, is_text) {

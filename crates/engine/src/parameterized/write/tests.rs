@@ -1,17 +1,17 @@
-//! What is lifted out of the text of a statement that changes rows, and what is not.
+//! What is taken out of the text of a statement that changes rows, and what is not.
 
-use super::lift;
+use super::parameterize;
 
-fn lifted(text: &str) -> Option<(String, Vec<String>)> {
-    let (text, values) = lift(text)?;
+fn taken_out(text: &str) -> Option<(String, Vec<String>)> {
+    let (text, values) = parameterize(text)?;
     Some((text, values.into_iter().map(|value| value.value.unwrap_or_default()).collect()))
 }
 
 #[test]
-fn operands_are_lifted() {
+fn operands_are_taken_out() {
     let check = |text: &str, without: &str, values: &[&str]| {
         let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
-        assert_eq!(lifted(text), Some((without.to_owned(), values)), "{text}");
+        assert_eq!(taken_out(text), Some((without.to_owned(), values)), "{text}");
     };
     check("UPDATE t SET v = 5 WHERE k = 42;", "UPDATE t SET v = $1 WHERE k = $2", &["5", "42"]);
     check("update t set v=v + -5 where k=4", "update t set v=v + $1 where k=$2", &["-5", "4"]);
@@ -56,13 +56,13 @@ fn what_is_not_an_operand_of_its_own_stays() {
         "insert into t values (1) -- or not",
         "insert into t values ('open)",
     ] {
-        assert_eq!(lifted(text), None, "{text}");
+        assert_eq!(taken_out(text), None, "{text}");
     }
 }
 
 #[test]
 fn signs_stay_where_they_are_others() {
-    let (without, values) = lifted("update t set v = - 5").expect("a value");
+    let (without, values) = taken_out("update t set v = - 5").expect("a value");
     assert_eq!(
         (without.as_str(), values.as_slice()),
         ("update t set v = - $1", &["5".to_owned()][..])

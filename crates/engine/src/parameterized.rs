@@ -1,5 +1,5 @@
 //! Look-ups and changes of single rows that come as text with other values each time: the values are
-//! lifted out of the text, and what is left has been planned or compiled before.
+//! taken out of the text, and what is left has been planned or compiled before.
 
 pub(crate) mod known;
 pub(crate) mod literals;
@@ -21,7 +21,7 @@ impl Session {
     /// The look-up by key that `text` is, when that can be told without parsing it anew; `None` says
     /// nothing about the text.
     pub fn known_look_up(&mut self, text: &str) -> Option<(PointExecution, Arc<Shape>)> {
-        let (without, keys) = lift(text)?;
+        let (without, keys) = parameterize(text)?;
         let (prepared, shape) = self.known(without, text)?;
         // Errors are reported of the text as it was written.
         let point = self.point(&prepared, &keys).ok().flatten()?;
@@ -31,23 +31,23 @@ impl Session {
     /// The statement that changes rows which `text` is, when it is compiled for all values; `None` says
     /// nothing about the text.
     pub fn known_write(&mut self, text: &str) -> Option<(Statement, Arc<Shape>)> {
-        let (without, values) = write::lift(text)?;
+        let (without, values) = write::parameterize(text)?;
         let (prepared, shape) = self.known(without, text)?;
         Some((self.compiled(&prepared, &values, Some(text))?, shape))
     }
 
     /// What is known of a text without its values; `whole` is one that has some.
     fn known(&mut self, without: String, whole: &str) -> Option<Known> {
-        if !self.lifted.0.contains_key(&without) {
+        if !self.parameterized.0.contains_key(&without) {
             let known = only(&without).zip(only(whole)).map(|(without, whole)| {
                 (Arc::new(Prepared::new(without)), Arc::new(whole.shape()))
             });
-            if self.lifted.0.len() >= TEXT_COUNT_MAX {
-                self.lifted.0.clear();
+            if self.parameterized.0.len() >= TEXT_COUNT_MAX {
+                self.parameterized.0.clear();
             }
-            self.lifted.0.insert(without.clone(), known);
+            self.parameterized.0.insert(without.clone(), known);
         }
-        self.lifted.0.get(&without)?.clone()
+        self.parameterized.0.get(&without)?.clone()
     }
 }
 
@@ -59,7 +59,7 @@ fn only(text: &str) -> Option<Template> {
 
 /// A query's text with a placeholder for each literal that stands alone behind an equals sign, and
 /// these literals.
-fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
+fn parameterize(text: &str) -> Option<(String, Vec<Parameter>)> {
     let text = plain(text, &["select "])?;
     let bytes = text.as_bytes();
     let (mut without, mut keys) = (String::with_capacity(bytes.len()), vec![]);
