@@ -30,7 +30,13 @@ const PROBE: Duration = Duration::from_millis(700);
 
 /// Partitions of `static`, beside one for each worker: each is a task with one read at a time. The paper's machine
 /// has 24 cores; more than it has are tried, too, and the best is what the others are compared with.
-pub const PARTITIONS: [usize; 3] = [8, 24, 96];
+const PARTITIONS: [usize; 4] = [8, 24, 96, 256];
+
+/// The numbers of partitions that `static` is tried with.
+pub fn partitions(workers: usize) -> Vec<usize> {
+    let others = PARTITIONS.into_iter().filter(|count| *count != workers);
+    [workers].into_iter().chain(others).collect()
+}
 
 /// One way to run a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +49,7 @@ enum Side {
 impl Side {
     /// All of them; the first is what is always compared with, the last out of order.
     fn all(workers: usize) -> Vec<Side> {
-        let partitioned = [workers].into_iter().chain(PARTITIONS).map(Side::Static);
+        let partitioned = partitions(workers).into_iter().map(Side::Static);
         [Side::Serial].into_iter().chain(partitioned).chain([Side::OutOfOrder]).collect()
     }
 

@@ -1,5 +1,6 @@
 //! `dovetail bench rows`: statements that change single rows by key, each a transaction of its own, with what
-//! they write and how often they make it durable, beside few tables and beside many.
+//! they write and how often they make it durable, beside few tables and beside many. All clients are tasks of one
+//! worker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -139,6 +140,8 @@ fn one_round<'a>(
 type Keys = (u64, Vec<u64>);
 
 fn slice(db: &Database, change: Change, clients: usize, keys: Keys) -> SqlResult<(Outcome, Keys)> {
+    // What others have changed is not this slice's, and what it changes is: pages are written by checkpoints.
+    db.checkpoint()?;
     let (before, threads) = (totals(db), threads()?);
     let checkpoint = db.checkpoint_number();
     let own = db.clone();
@@ -162,13 +165,15 @@ fn slice(db: &Database, change: Change, clients: usize, keys: Keys) -> SqlResult
     if count == 0.0 {
         return Err(SqlError::internal(format!("{}: nothing was done", change.name())));
     }
+    let made = db.checkpoint_number() - checkpoint;
+    db.checkpoint()?;
     let after = totals(db);
     let outcome = Outcome {
         count,
         per_s: count / elapsed_s,
         written_bytes: (after.write_bytes - before.write_bytes) as f64,
         syncs: (after.sync_count - before.sync_count) as f64,
-        checkpoints: db.checkpoint_number() - checkpoint,
+        checkpoints: made,
         threads_made: threads_now(&threads)?,
     };
     Ok((outcome, keys))
@@ -233,7 +238,10 @@ fn report(
         let detail = format!("{checkpoints} checkpoints meanwhile, {made} new threads");
         emit(Figure::of(name("per_s"), "1/s", &of(&|one| one.per_s)).with_detail(detail));
         let pages = of(&|one| one.written_bytes / PAGE_BYTES / one.count);
-        emit(Figure::of(name("pages"), "each", &pages).with_detail("of 4 KiB, written"));
+        emit(
+            Figure::of(name("pages"), "each", &pages)
+                .with_detail("of 4 KiB, written, those of a checkpoint at the end among them"),
+        );
         emit(Figure::of(name("syncs"), "each", &of(&|one| one.syncs / one.count)));
     }
     let pairs = outcomes[0].iter().zip(&outcomes[1]);

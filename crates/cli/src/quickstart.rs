@@ -108,7 +108,7 @@ fn describe(db: &Database) {
 fn best_static(session: &mut Session, text: &str) -> SqlResult<(String, ModeRun)> {
     let workers = session.database().worker_count();
     let mut best: Option<(String, ModeRun)> = None;
-    for partitions in [workers].into_iter().chain(ooo::PARTITIONS) {
+    for partitions in ooo::partitions(workers) {
         session.settings().static_partitions = partitions;
         let run = modes::run(session, text, ExecutionMode::Static, true)?;
         if best.as_ref().is_none_or(|(_, best)| run.elapsed < best.elapsed) {

@@ -13,5 +13,4 @@ pub(crate) mod rejected;
 pub(crate) mod rejects;
 pub(crate) mod rows;
 pub(crate) mod statement;
-pub(crate) mod tabbed;
 pub(crate) mod to;

@@ -1,5 +1,7 @@
 //! A database: one file, one buffer pool, one runtime, any number of sessions.
 
+pub(crate) mod numbers;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,3 +5,4 @@ pub(crate) mod files;
 pub(crate) mod pieces;
 pub(crate) mod record;
 pub(crate) mod stop;
+pub(crate) mod tabbed;

@@ -68,7 +68,8 @@ pub struct AccountSnapshot {
     /// Requests in flight now.
     pub inflight: u64,
     /// Processor time of workers for the account's tasks, in user mode and in the kernel, nanoseconds. What has
-    /// been added since a worker's last settling counts by the monotonic clock.
+    /// been added since a worker's last settling counts by the monotonic clock, so that a later snapshot may say
+    /// a little less.
     pub cpu_ns: u64,
     /// Time that workers slept while the account had requests in flight there, nanoseconds.
     pub stall_ns: u64,
@@ -213,6 +214,13 @@ impl Accounting {
         self.current.get() == next.map(Rc::as_ptr)
     }
 
+    /// What was before the worker began is charged to nobody.
+    pub(crate) fn begin(&self, now_ns: u64, cpu_ns: u64) {
+        self.charged_ns.set(now_ns);
+        self.settled_at_ns.set(now_ns);
+        self.settled_cpu_ns.set(cpu_ns);
+    }
+
     /// Charges the time since the last charge to the current account, and makes `next` the current one.
     pub(crate) fn switch(&self, next: Option<&Rc<LocalAccount>>, now_ns: u64) {
         self.charge(now_ns);
@@ -240,10 +248,13 @@ impl Accounting {
 
     /// Replaces what was charged since the last settling by the processor time since then, `cpu_ns` being what the
     /// thread has used so far: less when it did not have its core, more for what the kernel did while it waited.
-    pub(crate) fn settle(&self, now_ns: u64, cpu_ns: u64) {
+    /// `None` in a simulation, whose time is no processor's: what was charged stays.
+    pub(crate) fn settle(&self, now_ns: u64, cpu_ns: Option<u64>) {
         self.settled_at_ns.set(now_ns);
-        let used_ns = cpu_ns.saturating_sub(self.settled_cpu_ns.replace(cpu_ns));
         let charged_ns = self.unsettled_ns.replace(0);
+        let used_ns = cpu_ns.map_or(charged_ns, |cpu_ns| {
+            cpu_ns.saturating_sub(self.settled_cpu_ns.replace(cpu_ns))
+        });
         for local in self.unsettled.borrow_mut().drain(..) {
             let ns = local.unsettled_ns.replace(0);
             assert!(ns <= charged_ns, "a part of what was charged is no more than all of it");

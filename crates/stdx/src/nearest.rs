@@ -3,10 +3,10 @@
 /// The candidate that is nearest to `name`, if it is near at all: at most a third of its letters
 /// must change. Case does not count.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_ascii_lowercase();
-    let far = |candidate: &str| distance(&name, &candidate.to_ascii_lowercase());
+    let name = name.to_lowercase();
+    let far = |candidate: &str| distance(&name, &candidate.to_lowercase());
     let near = candidates.into_iter().map(|candidate| (far(candidate), candidate)).min()?;
-    (near.0 * 3 <= name.len().max(3)).then_some(near.1)
+    (near.0 * 3 <= name.chars().count().max(3)).then_some(near.1)
 }
 
 /// Letters to insert, leave out or replace until one is the other (Levenshtein), by rows of the

@@ -32,9 +32,9 @@ pub(super) struct Known {
     pub(super) exists: bool,
     /// After the last statement that was acknowledged.
     pub(super) certain: Rows,
-    /// What it was before, as far back as it is not known to be durable: of a client that does not wait for
-    /// the device.
-    pub(super) earlier: Vec<Rows>,
+    /// What it and the family were before, one after the other, as far back as it is not known to be durable: of a
+    /// client that does not wait for the device.
+    pub(super) earlier: Vec<(Rows, Family)>,
     /// If a statement that is on its way, or whose end is not known, has come through.
     pub(super) possible: Option<Rows>,
     /// What the table may be besides its rows; several where it is not known what became of a statement.
@@ -43,9 +43,9 @@ pub(super) struct Known {
     pub(super) copies: Vec<Option<Rows>>,
     /// What the table is if the copy has come with the transaction that is on its way.
     pub(super) migrated: Option<Rows>,
-    /// What the two tables with a foreign key may be: the last is after the last statement that was acknowledged.
-    pub(super) families: Vec<Family>,
-    /// If a statement on its way has come through.
+    /// The two tables that a foreign key joins, after the last statement that was acknowledged.
+    pub(super) family: Family,
+    /// If a statement that is on its way, or whose end is not known, has come through.
     pub(super) possible_family: Option<Family>,
     /// The last number that the sequence has given out.
     pub(super) last_number: i64,
@@ -54,16 +54,16 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether the table may hold these rows after a crash.
-    pub(super) fn allows(&self, rows: &Rows) -> bool {
-        let mut states = self.earlier.iter().chain([&self.certain]).chain(&self.possible);
-        states.any(|state| state == rows)
+    /// Whether the tables may be so after a crash: what is left is all that was done until some moment.
+    pub(super) fn allows(&self, rows: &Rows, family: &Family) -> bool {
+        let is_last = (*rows == self.certain || Some(rows) == self.possible.as_ref())
+            && (*family == self.family || Some(family) == self.possible_family.as_ref());
+        is_last || self.earlier.iter().any(|before| (&before.0, &before.1) == (rows, family))
     }
 
     /// All that was acknowledged is durable.
     pub(super) fn settle(&mut self) {
         self.earlier.clear();
-        self.families.drain(..self.families.len().saturating_sub(1));
         self.durable_number = self.last_number;
     }
 }
@@ -158,11 +158,11 @@ impl Client {
             let mut known = lock(&self.notes);
             (known.exists, known.defined) = (true, vec![Defined::default()]);
             known.copies = vec![None];
-            known.families = vec![Family::default()];
         }
         for _ in 0..count {
             self.step().await?;
         }
+        self.compare_family().await?;
         self.compare().await
     }
 
@@ -294,7 +294,7 @@ impl Client {
 
     pub(super) fn settle(&self, rows: Rows) {
         let mut known = lock(&self.notes);
-        let before = std::mem::replace(&mut known.certain, rows);
+        let before = (std::mem::replace(&mut known.certain, rows), known.family.clone());
         known.earlier.push(before);
         known.possible = None;
         if self.waits {

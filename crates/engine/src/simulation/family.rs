@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sql::catalog::TableStorage;
 use stdx::Prng;
-use types::{SqlError, SqlResult, SqlState};
+use types::SqlState;
 
-use super::client::{Client, Known, PATIENCE_US, Stop, lock};
+use super::client::{Client, PATIENCE_US, Stop, lock};
 use super::model;
 
 /// Keys are below this.
@@ -119,7 +119,7 @@ fn gone(prng: &mut Prng, number: usize, family: &Family) -> Change {
 impl Client {
     /// A statement about a parent or a child, sometimes dropped at a suspension.
     pub(super) async fn change_family(&mut self) -> Result<(), Stop> {
-        let before = lock(&self.notes).families.last().cloned().unwrap_or_default();
+        let before = lock(&self.notes).family.clone();
         let change = change(&mut self.prng, self.number, &before);
         lock(&self.notes).possible_family = change.next.clone().ok();
         let done = if self.prng.chance(0.2) {
@@ -149,7 +149,8 @@ impl Client {
 
     fn settle_family(&self, next: Family) {
         let mut known = lock(&self.notes);
-        known.families.push(next);
+        let before = (known.certain.clone(), std::mem::replace(&mut known.family, next));
+        known.earlier.push(before);
         known.possible_family = None;
         if self.waits {
             known.settle();
@@ -161,7 +162,7 @@ impl Client {
         self.settle_others().await?;
         let found = self.family().await?;
         let known = lock(&self.notes).clone();
-        if Some(&found) != known.families.last() && Some(&found) != known.possible_family.as_ref() {
+        if found != known.family && Some(&found) != known.possible_family.as_ref() {
             return Err(Stop::Defect(format!("{}: half of it was done", change.sql)));
         }
         self.settle_family(found);
@@ -173,7 +174,7 @@ impl Client {
     pub(super) async fn compare_family(&mut self) -> Result<(), Stop> {
         let found = self.family().await?;
         self.report.comparisons += 1;
-        let known = lock(&self.notes).families.last().cloned().unwrap_or_default();
+        let known = lock(&self.notes).family.clone();
         let differs = || Stop::Defect(format!("f{}: {found:?}, not {known:?}", self.number));
         if found == known { Ok(()) } else { Err(differs()) }
     }
@@ -222,21 +223,14 @@ impl Client {
     }
 }
 
-impl Known {
-    /// Whether both tables may be so after a crash.
-    pub(super) fn allows_family(&self, found: &Family) -> bool {
-        self.families.iter().chain(&self.possible_family).any(|family| family == found)
-    }
-}
-
-/// What is compared after a recovery: both tables, and that each child has its parent.
-pub(super) fn recovered(known: &Known, found: &Family) -> SqlResult<()> {
-    let is_there = |parent: &i64| found.parents.contains(parent);
-    if !found.children.values().flatten().all(is_there) {
-        return Err(SqlError::internal(format!("a child without its parent: {found:?}")));
-    }
-    match known.allows_family(found) {
-        true => Ok(()),
-        false => Err(SqlError::internal(format!("{found:?} instead of {:?}", known.families))),
+impl Family {
+    /// The children whose parents are not there.
+    pub(super) fn orphans(&self) -> Vec<i64> {
+        let is_orphan = |parent: &Option<i64>| parent.is_some_and(|p| !self.parents.contains(&p));
+        self.children
+            .iter()
+            .filter(|(_, parent)| is_orphan(parent))
+            .map(|(child, _)| *child)
+            .collect()
     }
 }

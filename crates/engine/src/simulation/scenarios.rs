@@ -10,7 +10,9 @@ use types::SqlState;
 
 use super::client::{Client, Known, Machine, Notes, Stop};
 use super::defined::Defined;
-use super::{Report, family, model};
+use super::family::Family;
+use super::model::Rows;
+use super::{Report, model};
 use crate::database::Database;
 use crate::door;
 use crate::options::{Options, Simulation};
@@ -174,17 +176,11 @@ fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
         Err(Stop::Defect(what)) => return Err(format!("after recovery: {what}")),
         Err(Stop::Machine) => return Err("after recovery: the disk failed".to_owned()),
     };
-    if known.exists && !known.allows(&found) {
-        let sizes = (found.len(), known.certain.len(), known.possible.as_ref().map(|p| p.len()));
-        return Err(format!("t{number} after recovery: {sizes:?} rows"));
+    if known.exists {
+        compare_tables(number, known, &found, family)?;
     }
     if known.exists && !copy.is_ok_and(|copy| known.allows_copy(&copy, &found)) {
         return Err(format!("c{number} after recovery is not what t{number} says"));
-    }
-    if known.exists {
-        let family = family.map_err(|_| format!("f{number} after recovery cannot be read"))?;
-        let what = |error| format!("f{number} after recovery: {error}");
-        family::recovered(known, &family).map_err(what)?;
     }
     let defined = Defined::found(&db.newest(), number);
     if known.exists && !defined.as_ref().is_some_and(|found| known.defined.contains(found)) {
@@ -198,6 +194,27 @@ fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
         Err(error) if !known.exists && error.state == SqlState::UNDEFINED_TABLE => Ok(1),
         Err(error) => Err(format!("after recovery: {error}")),
     }
+}
+
+/// Compares the rows of a client's tables with what it knew, all of them as of one moment.
+fn compare_tables(
+    number: usize,
+    known: &Known,
+    rows: &Rows,
+    family: Result<Family, Stop>,
+) -> Result<(), String> {
+    let family = family.map_err(|stop| match stop {
+        Stop::Defect(what) => format!("after recovery: {what}"),
+        Stop::Machine => "after recovery: the disk failed".to_owned(),
+    })?;
+    if let Some(child) = family.orphans().first() {
+        return Err(format!("f{number} after recovery: {child} has no parent"));
+    }
+    if known.allows(rows, &family) {
+        return Ok(());
+    }
+    let sizes = (rows.len(), known.certain.len(), known.possible.as_ref().map(|p| p.len()));
+    Err(format!("t{number} after recovery: {sizes:?} rows, f{number}: {family:?}"))
 }
 
 /// Nothing fails.

@@ -29,6 +29,7 @@ const ANSWER_NS: u64 = 40_000;
 impl Worker {
     /// Runs until told to stop, then drains.
     pub(crate) fn run(&self) {
+        self.accounting.begin(self.now_ns(), crate::clock::thread_ns());
         loop {
             self.take_messages();
             if self.stopping.get() {
@@ -100,8 +101,9 @@ impl Worker {
         }
         let now_ns = self.now_ns();
         self.accounting.charge(now_ns);
-        if self.accounting.is_unsettled(now_ns) && !self.is_simulated() {
-            self.accounting.settle(now_ns, crate::clock::thread_ns());
+        if self.accounting.is_unsettled(now_ns) {
+            let cpu_ns = (!self.is_simulated()).then(crate::clock::thread_ns);
+            self.accounting.settle(now_ns, cpu_ns);
         }
         let (counters, busy_ns) = (self.counters(), now_ns - self.slice_start_ns.get());
         self.long_polls.set(busy_ns > LONG_NS * u64::from(polls.max(1)));

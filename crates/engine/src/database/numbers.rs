@@ -1,0 +1,58 @@
+//! Numbers that sequences have given out, made durable.
+
+use types::SqlResult;
+
+use super::Database;
+use crate::catalog::sequence::SequenceKey;
+use crate::locks::table::LockWait;
+use crate::numbers::Given;
+use crate::versions::chain::Committed;
+
+impl Database {
+    /// Makes durable that sequences have given numbers out, and waits for that if it `waits`; otherwise the
+    /// number of the version with which that becomes so. In a block its end does that.
+    pub(crate) async fn save_numbers(
+        &self,
+        given: Vec<Given>,
+        wait: &LockWait,
+        waits: bool,
+    ) -> SqlResult<Option<u64>> {
+        if given.is_empty() {
+            return Ok(None);
+        }
+        if self.block().is_some() {
+            self.versions().note_given(&given);
+            return Ok(None);
+        }
+        let right = self.versions().locks().share(wait).await?;
+        // Another statement may have done it meanwhile.
+        let given: Vec<Given> = given.into_iter().filter(Given::is_unsaved).collect();
+        if given.is_empty() {
+            return Ok(None);
+        }
+        self.versions().note_given(&given);
+        match self.versions().save_given(right, waits) {
+            Committed::Awaited(version) => {
+                self.versions().settle(version, self.session_id()).await.map(|()| None)
+            }
+            Committed::Seen(version) => Ok(Some(version)),
+        }
+    }
+
+    /// Sequences go on after an orderly end without the gap that a crash leaves.
+    pub(crate) async fn release_numbers(&self) -> SqlResult<()> {
+        let right = self.versions().locks().share(&LockWait::default()).await?;
+        let newest = self.newest();
+        let released = newest.numbers().filter(|numbered| numbered.numbers.release());
+        let released: Vec<SequenceKey> = released.map(|numbered| numbered.key).collect();
+        if released.is_empty() {
+            return Ok(());
+        }
+        self.versions().note_released(&released);
+        match self.versions().save_given(right, true) {
+            Committed::Awaited(version) | Committed::Seen(version) => {
+                self.versions().settle(version, self.session_id()).await
+            }
+        }
+    }
+}
