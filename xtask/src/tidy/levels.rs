@@ -2,7 +2,7 @@
 //!
 //! A crate has levels where its `README.md` has a section "Levels" with a table: a level, modules of it in
 //! backticks, what they are. The levels stand from top to bottom; a level may have several rows, one behind
-//! the other. The root of the crate is above all of them. Within a level imports go as they like, as far as
+//! the other. The root of the crate is above all of them. Paths are seen, calls of methods are not. Within a level imports go as they like, as far as
 //! `circles` lets them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,24 @@ use super::map::{names, rows};
 
 const HEADING: &str = "Levels";
 
+/// Crates that must have them: nobody sees a table that has gone.
+const REQUIRED: [&str; 2] = ["engine", "sql"];
+
 /// Compares every crate that has levels with its table.
 pub fn check(files: &[Text]) -> Vec<Finding> {
-    let readmes = files.iter().filter(|file| file.text.contains(&format!("\n## {HEADING}\n")));
-    readmes
-        .filter_map(|readme| Some(of_crate(files, readme, crate_name(&readme.path)?)))
-        .flatten()
-        .collect()
+    let has_levels = |file: &&Text| file.text.contains(&format!("\n## {HEADING}\n"));
+    let readmes = files.iter().filter(has_levels);
+    let crates: BTreeMap<&str, &Text> =
+        readmes.filter_map(|readme| Some((crate_name(&readme.path)?, readme))).collect();
+    let lost = REQUIRED.iter().filter(|name| {
+        files.iter().any(|file| crate_of(&file.path) == Some(**name)) && !crates.contains_key(*name)
+    });
+    let lost = lost.map(|name| {
+        let message = format!("`{name}` has no section \"{HEADING}\" with its modules by level");
+        Finding::new(&format!("crates/{name}/README.md"), 0, message)
+    });
+    let found = crates.iter().flat_map(|(name, readme)| of_crate(files, readme, name));
+    lost.chain(found).collect()
 }
 
 /// `x` of `crates/x/README.md`.

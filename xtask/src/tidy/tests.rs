@@ -331,3 +331,12 @@ fn every_module_has_one_level() {
     assert!(said(&apart).contains("the level \"Low\" do not stand together"), "{}", said(&apart));
     assert!(said(&["| Low | `a` |"]).contains("bad row"));
 }
+
+#[test]
+fn a_table_of_levels_does_not_get_lost() {
+    let files = [text("crates/sql/src/lib.rs", ""), text("crates/sql/README.md", "# sql\n")];
+    let found: Vec<String> = levels::check(&files).iter().map(ToString::to_string).collect();
+    let expected =
+        "crates/sql/README.md: `sql` has no section \"Levels\" with its modules by level";
+    assert_eq!(found, [expected]);
+}
