@@ -3,6 +3,7 @@
 
 use engine::{Database, ExecutionMode, Session, SqlError, SqlResult};
 
+use crate::device;
 use crate::figure::{Figure, geometric_mean};
 use crate::modes::{self, ModeRun};
 use crate::{ooo, tpch};
@@ -16,6 +17,7 @@ const TPCH: [u8; 3] = [1, 3, 6];
 /// # Errors
 /// When a query fails, or reads a page after it has been run once: the pool is too small.
 pub fn run(db: &Database, scale: f64, n: usize, emit: &mut impl FnMut(Figure)) -> SqlResult<()> {
+    device::probe_anew(db)?;
     let mut session = db.session();
     let cores = db.worker_count();
     let (mut speedups, mut costs) = (vec![], vec![]);

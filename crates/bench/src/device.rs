@@ -111,6 +111,18 @@ async fn one_reader(
     Ok(())
 }
 
+/// Has the device probed now, for the prices by which the planner chooses: a profile that was stored on another day, or
+/// beside other work, has modes run plans that are not their best.
+///
+/// # Errors
+/// When the device cannot be read; a file in which there is nothing to be probed yet keeps its profile.
+pub fn probe_anew(db: &Database) -> SqlResult<()> {
+    match db.session().execute("set device_profile = 'probe'") {
+        Err(error) if error.state == SqlState("55000") => Ok(()),
+        probed => probed.map(drop),
+    }
+}
+
 /// Reads the database's file once in sequence, so that caches below the device, which nobody here
 /// can empty, treat all sides of a comparison alike.
 pub fn read_through(db: &Database) -> SqlResult<()> {

@@ -93,9 +93,9 @@ struct QueryRuns {
 /// # Errors
 /// When a query fails or its rows differ between two ways to run it.
 pub fn run(db: &Database, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
-    let mut session = db.session();
-    db.know_device()?;
     device::read_through(db)?;
+    device::probe_anew(db)?;
+    let mut session = db.session();
     let (mut over_serial, mut over_static, mut device_over_one) = (vec![], vec![], vec![]);
     for (name, text) in QUERIES {
         let runs = alternate(db, &mut session, text, n)?;

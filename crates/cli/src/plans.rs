@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench::device;
 use bench::plans::{self, Point, State};
 use clap::Args;
 use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState, TableStorage};
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &PlansArgs) -> SqlResult<ExitCode> {
             let message = format!("{} has tables of another storage", path.display());
             return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
-        db.know_device()?;
+        device::probe_anew(&db)?;
         eprintln!("{}: {}, pool {} pages", state.name(), db.file_backend(), db.pool().frames);
         eprintln!("device_profile: {}", db.device_profile());
         plans::run(&db, args.rows, state, args.runs, &mut |point| {

@@ -51,7 +51,7 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     println!("\nOne query, three ways to run it, cold (direct I/O, empty pool):\n\n{text}");
     describe(&db);
     device::read_through(&db)?;
-    db.know_device()?;
+    device::probe_anew(&db)?;
     let limit = device::limit(&db, device::DEPTH, PROBE)?.reads_per_s;
     let one_reader = device::limit(&db, 1, PROBE)?.reads_per_s;
     let mut session = db.session();

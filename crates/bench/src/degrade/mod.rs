@@ -134,7 +134,7 @@ pub fn run(
     options: &Options,
     emit: &mut impl FnMut(Figure),
 ) -> SqlResult<Vec<Point>> {
-    db.know_device()?;
+    device::probe_anew(db)?;
     device::read_through(db)?;
     let mut points = vec![];
     // Column tables have no key by which `part` could be looked up.
