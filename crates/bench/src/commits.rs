@@ -2,16 +2,18 @@
 //! ("io_uring for High-Performance DBMSs", section 3.4.2), alone and beside checkpoints.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{Database, Datum, Options, Session, SqlError, SqlResult};
+use engine::{Database, Datum, Options, RingKind, Session, SqlError, SqlResult};
 use runtime::fs::Durability;
 use runtime::time;
 use stdx::Prng;
 
 use crate::figure::Figure;
+use crate::rings;
 
 /// Rows of the table; each commit changes one of them.
 const ROW_COUNT: u64 = 100_000;
@@ -21,8 +23,28 @@ const CHANGED_COUNT: u64 = 2_000;
 
 const SLICE: Duration = Duration::from_secs(2);
 
-/// The first is what the others are compared with.
-const WAYS: [Durability; 3] = [Durability::Sync, Durability::Linked, Durability::Flag];
+/// How the log becomes durable, and by which back end. The first is what the others are compared with.
+const WAYS: [Way; 4] = [
+    Way { durability: Durability::Sync, ring: RingKind::Auto },
+    Way { durability: Durability::Linked, ring: RingKind::Auto },
+    Way { durability: Durability::Flag, ring: RingKind::Auto },
+    Way { durability: Durability::Sync, ring: RingKind::Threads },
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    durability: Durability,
+    ring: RingKind,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ring {
+            RingKind::Threads => write!(f, "threads_{}", self.durability),
+            _ => write!(f, "{}", self.durability),
+        }
+    }
+}
 
 /// What happens at the same time, and how many clients commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +71,9 @@ struct Outcome {
 pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
     let databases: Vec<Database> =
         WAYS.iter().map(|way| create(folder, *way)).collect::<SqlResult<_>>()?;
-    eprintln!("ring {}, {}", databases[0].rings()[0].kind, databases[0].file_backend());
+    for (way, db) in WAYS.iter().zip(&databases) {
+        eprintln!("{way}: ring {}, {}", db.rings()[0].kind, db.file_backend());
+    }
     let mut outcomes: Vec<Vec<Vec<Outcome>>> =
         LOADS.iter().map(|_| WAYS.iter().map(|_| vec![]).collect()).collect();
     for round in 0..n {
@@ -67,9 +91,11 @@ pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<(
     databases.into_iter().try_for_each(Database::close)
 }
 
-fn create(folder: &Path, way: Durability) -> SqlResult<Database> {
-    let options = Options { log_durability: Some(way), ..pg::options() };
+fn create(folder: &Path, way: Way) -> SqlResult<Database> {
+    let Way { durability, ring } = way;
+    let options = Options { log_durability: Some(durability), ring, ..pg::options() };
     let db = Database::create(&folder.join(format!("{way}.dovetail")), options)?;
+    rings::must_serve(&db, ring)?;
     db.session().execute(&format!(
         "create table counters (k int primary key, v int not null);
          insert into counters select i, 0 from generate_series(1, {ROW_COUNT}) as g(i);

@@ -20,6 +20,7 @@ pub mod pagefault;
 pub mod plans;
 pub mod point;
 pub mod remote;
+pub mod rings;
 pub mod rows;
 pub mod runtime_costs;
 pub mod simulation;

@@ -2,6 +2,7 @@
 //! data, beside the device's own limits for one reader and for many (anagodb, section 3.3).
 
 mod report;
+pub mod rings;
 
 use std::sync::Arc;
 use std::time::Duration;

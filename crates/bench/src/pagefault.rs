@@ -3,17 +3,19 @@
 //! coroutines, section 5).
 
 mod control;
+mod machine;
 
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use engine::{SqlError, SqlResult, SqlState};
-use runtime::{Config, IoCounters, RingChoice, Runtime, time};
-use storage::{Depth, Store, StoreOptions, Tree, TreeId};
+use runtime::{IoCounters, RingChoice, Runtime, time};
+use storage::{Depth, Tree};
 
 use crate::device::cpu_seconds;
 use crate::figure::Figure;
+use machine::{Machine, Side};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -62,71 +64,25 @@ fn failed(what: impl std::fmt::Display) -> SqlError {
 
 /// Measures everything `n` times on a new file in `folder`.
 pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
-    let config = Config { workers: 1, ring: RingChoice::Auto, attack: false, ..Config::default() };
-    let runtime =
-        Runtime::start(config).map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
-    for report in runtime.rings() {
-        eprintln!("ring {:?}: {}", report.kind, report.reason);
-    }
-    let path = folder.join("pagefault.dovetail");
-    let (id, pages) = fill(&runtime, &path)?;
-    control::by_pread(&path, n, &mut emit)?;
+    let machines = [
+        Machine::start(folder.join("pagefault.dovetail"), RingChoice::Auto)?,
+        Machine::start(folder.join("threads.dovetail"), RingChoice::Threads)?,
+    ];
+    control::by_pread(&machines[0].path, n, &mut emit)?;
     for share in SHARES {
-        let open = opened(&runtime, &path, id, pages, share)?;
-        warm(&runtime, &open.1, share)?;
-        compare(&runtime, &open.1, share, n, &mut emit)?;
+        let [own, threads] = [machines[0].opened(share)?, machines[1].opened(share)?];
+        compare([&own, &threads], share, n, &mut emit)?;
         if share == 60 {
-            knee(&runtime, &open.1, n, &mut emit)?;
+            knee(&own, n, &mut emit)?;
         }
-        let store = open.0;
-        runtime.block_on(move || async move { store.close().await });
+        own.close();
+        threads.close();
     }
     Ok(())
 }
 
 fn key(row: u64) -> [u8; 8] {
     row.to_be_bytes()
-}
-
-/// Writes the tree; its id and number of pages.
-fn fill(runtime: &Runtime, path: &Path) -> SqlResult<(TreeId, u64)> {
-    let path = path.to_owned();
-    runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes: 64 << 20, ..StoreOptions::default() };
-        let store = Store::create(&path, options).await.map_err(failed)?;
-        let id = store.create_tree().await.map_err(failed)?;
-        let tree = store.tree(id).map_err(failed)?;
-        let mut loader = tree.bulk_loader().await.map_err(failed)?;
-        for row in 0..LEAF_COUNT * ROWS_PER_LEAF {
-            loader.push(&key(row), &[row as u8; 100]).await.map_err(failed)?;
-        }
-        loader.finish().await.map_err(failed)?;
-        let stats = tree.stats();
-        store.checkpoint().await.map_err(failed)?;
-        store.close().await;
-        Ok((id, stats.leaf_pages + stats.inner_pages))
-    })
-}
-
-/// The file with a pool for `share` percent of its pages; the least one for 0.
-fn opened(
-    runtime: &Runtime,
-    path: &Path,
-    id: TreeId,
-    pages: u64,
-    share: u64,
-) -> SqlResult<(Store, Tree)> {
-    let path = path.to_owned();
-    // The inner nodes, two in a hundred pages, and frames for reads in flight are there in any case.
-    let least = pages / 50 + 1024;
-    let frames = (pages * share / 100).max(least) + if share == 100 { least } else { 0 };
-    let pool_bytes = frames as usize * PAGE_BYTES;
-    runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes, ..StoreOptions::default() };
-        let store = Store::open(&path, options).await.map_err(failed)?;
-        let tree = store.tree(id).map_err(failed)?;
-        Ok((store, tree))
-    })
 }
 
 /// Fills the pool, by look-ups of all leaves in order and then at random.
@@ -146,20 +102,20 @@ fn warm(runtime: &Runtime, tree: &Tree, share: u64) -> SqlResult<()> {
 }
 
 fn compare(
-    runtime: &Runtime,
-    tree: &Tree,
+    [own, threads]: [&Side<'_>; 2],
     share: u64,
     n: usize,
     emit: &mut impl FnMut(Figure),
 ) -> SqlResult<()> {
     let (mut ratios, mut slow, mut fast, mut slow_cpu, mut fast_cpu) =
         (vec![], vec![], vec![], vec![], vec![]);
-    let mut batched = vec![];
+    let (mut batched, mut over_threads) = (vec![], vec![]);
     let (tasks, batch) = tasks_and_batch(share);
     for _ in 0..n {
-        let one = speed(runtime, tree, 1, 1, Depth::One)?;
-        let many = speed(runtime, tree, tasks, batch, Depth::Many)?;
-        batched.push(speed(runtime, tree, 1, batch, Depth::One)?.per_s / one.per_s);
+        let one = own.speed(1, 1, Depth::One)?;
+        let many = own.speed(tasks, batch, Depth::Many)?;
+        batched.push(own.speed(1, batch, Depth::One)?.per_s / one.per_s);
+        over_threads.push(many.per_s / threads.speed(tasks, batch, Depth::Many)?.per_s);
         ratios.push(many.per_s / one.per_s);
         slow.push(one.per_s);
         fast.push(many.per_s);
@@ -171,6 +127,8 @@ fn compare(
     emit(Figure::of(name("async_over_sync"), "x", &ratios).with_detail(detail));
     let detail = format!("control: {batch} look-ups at once, one read in flight");
     emit(Figure::of(name("batch_over_sync"), "x", &batched).with_detail(detail));
+    let detail = "as many look-ups with a pool of threads that wait in system calls";
+    emit(Figure::of(name("async_over_threads"), "x", &over_threads).with_detail(detail));
     emit(Figure::of(name("sync"), "1/s", &slow));
     emit(Figure::of(name("async"), "1/s", &fast));
     emit(Figure::of(name("sync.cpu"), "s", &slow_cpu).with_detail("per million look-ups"));
@@ -179,10 +137,10 @@ fn compare(
 }
 
 /// How many look-ups one task should descend together.
-fn knee(runtime: &Runtime, tree: &Tree, n: usize, emit: &mut impl FnMut(Figure)) -> SqlResult<()> {
+fn knee(own: &Side<'_>, n: usize, emit: &mut impl FnMut(Figure)) -> SqlResult<()> {
     for batch in BATCHES {
         let runs: SqlResult<Vec<f64>> =
-            (0..n.min(3)).map(|_| Ok(speed(runtime, tree, 1, batch, Depth::Many)?.per_s)).collect();
+            (0..n.min(3)).map(|_| Ok(own.speed(1, batch, Depth::Many)?.per_s)).collect();
         let name = format!("pagefault.pool60.batch{batch}");
         emit(Figure::of(name, "1/s", &runs?).with_detail("one task"));
     }

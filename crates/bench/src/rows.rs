@@ -8,13 +8,15 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{Database, Datum, Session, SqlError, SqlResult};
+use engine::{Database, Datum, Options, RingKind, Session, SqlError, SqlResult};
 use runtime::{WorkerStats, time};
 
 use crate::figure::Figure;
+use crate::rings;
 
-/// Tables of the two databases; statements change one of them.
-const TABLE_COUNTS: [usize; 2] = [10, 10_000];
+/// The databases: how many tables each has, of which statements change one, and the back end that serves it.
+const DATABASES: [(usize, RingKind); 3] =
+    [(10, RingKind::Auto), (10_000, RingKind::Auto), (10, RingKind::Threads)];
 
 const CLIENT_COUNTS: [usize; 2] = [1, 16];
 
@@ -83,9 +85,11 @@ struct Shared {
 /// # Errors
 /// Those of the databases and statements; when a slice did nothing.
 pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
-    let create = |tables: &usize| create(folder, *tables);
-    let databases = TABLE_COUNTS.iter().map(create).collect::<SqlResult<Vec<Database>>>()?;
-    eprintln!("ring {}, {}", databases[0].rings()[0].kind, databases[0].file_backend());
+    let create = |(tables, ring): &(usize, RingKind)| create(folder, *tables, *ring);
+    let databases = DATABASES.iter().map(create).collect::<SqlResult<Vec<Database>>>()?;
+    for (of, db) in DATABASES.into_iter().zip(&databases) {
+        eprintln!("{}: ring {}, {}", named(of), db.rings()[0].kind, db.file_backend());
+    }
     for clients in CLIENT_COUNTS {
         let mut outcomes: Vec<Vec<Vec<Outcome>>> =
             CHANGES.iter().map(|_| databases.iter().map(|_| vec![]).collect()).collect();
@@ -103,8 +107,18 @@ pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<(
     databases.into_iter().try_for_each(Database::close)
 }
 
-fn create(folder: &Path, tables: usize) -> SqlResult<Database> {
-    let db = Database::create(&folder.join(format!("{tables}.dovetail")), pg::options())?;
+/// In names of figures and files.
+fn named((tables, ring): (usize, RingKind)) -> String {
+    match ring {
+        RingKind::Threads => format!("tables{tables}_threads"),
+        _ => format!("tables{tables}"),
+    }
+}
+
+fn create(folder: &Path, tables: usize, ring: RingKind) -> SqlResult<Database> {
+    let path = folder.join(format!("{}.dovetail", named((tables, ring))));
+    let db = Database::create(&path, Options { ring, ..pg::options() })?;
+    rings::must_serve(&db, ring)?;
     let mut session = db.session();
     session.execute(&format!(
         "create table counters (k bigint primary key, v int not null);
@@ -230,8 +244,8 @@ fn report(
     outcomes: &[Vec<Outcome>],
     emit: &mut impl FnMut(Figure),
 ) {
-    for (tables, outcomes) in TABLE_COUNTS.iter().zip(outcomes) {
-        let name = |what: &str| format!("rows.{}.{clients}.tables{tables}.{what}", change.name());
+    for (of, outcomes) in DATABASES.into_iter().zip(outcomes) {
+        let name = |what: &str| format!("rows.{}.{clients}.{}.{what}", change.name(), named(of));
         let of = |figure: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(figure).collect::<Vec<_>>();
         let made: usize = outcomes.iter().map(|one| one.threads_made).sum();
         let checkpoints: u64 = outcomes.iter().map(|one| one.checkpoints).sum();
@@ -244,9 +258,11 @@ fn report(
         );
         emit(Figure::of(name("syncs"), "each", &of(&|one| one.syncs / one.count)));
     }
-    let pairs = outcomes[0].iter().zip(&outcomes[1]);
-    let ratios: Vec<f64> = pairs.map(|(few, many)| many.per_s / few.per_s).collect();
-    let name = format!("rows.{}.{clients}.many_over_few", change.name());
-    let [few, many] = TABLE_COUNTS;
-    emit(Figure::of(name, "x", &ratios).with_detail(format!("{many} tables over {few}")));
+    for (what, number) in [("many_over_few", 1), ("threads_over_ring", 2)] {
+        let pairs = outcomes[0].iter().zip(&outcomes[number]);
+        let ratios: Vec<f64> = pairs.map(|(first, other)| other.per_s / first.per_s).collect();
+        let name = format!("rows.{}.{clients}.{what}", change.name());
+        let detail = format!("{} over {}", named(DATABASES[number]), named(DATABASES[0]));
+        emit(Figure::of(name, "x", &ratios).with_detail(detail));
+    }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bench::figure::Figure;
 use clap::{Args, Subcommand};
-use engine::{Database, SqlResult};
+use engine::{Database, Options, SqlResult};
 
 use crate::connections::{self, ConnectionsArgs};
 use crate::degrade::{self, DegradeArgs};
@@ -153,7 +153,14 @@ fn ooo(args: &OooArgs) -> SqlResult<ExitCode> {
     let db = Database::open(&common.path(), common.options())?;
     eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
     bench::ooo::run(&db, args.runs, |figure| print_figure(&figure, common.json))?;
+    let is_compared = common.ring.is_none() && bench::rings::is_uring(&db);
     db.close()?;
+    if !is_compared {
+        eprintln!("not compared with another back end: --ring was given, or io_uring cannot be had");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let open = |ring| Database::open(&common.path(), Options { ring, ..common.options() });
+    bench::ooo::rings::run(open, args.runs, |figure| print_figure(&figure, common.json))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,9 +2,10 @@
 //! serves, what is stored of that, or a default.
 //!
 //! A probe reads for a quarter of a second. It needs a file with something in it, so it is not made when a
-//! database is created or opened: it begins beside the first query that is planned when the file has
-//! [`PROBED_BYTES_MIN`] of data, and plans have the default profile until then. What it finds is stored with
-//! the next checkpoint, for this device and this ring; on another one it is made again.
+//! database is created or opened: it is wanted from the first query that is planned when the file has
+//! [`PROBED_BYTES_MIN`] of data, begins when nothing was written to the file for some seconds, and plans have the
+//! default profile until then. What it finds is stored with the next checkpoint, for this device and this ring; on
+//! another one it is made again.
 
 pub(crate) mod probing;
 pub(crate) mod stored;

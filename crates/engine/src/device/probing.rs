@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use runtime::Handle;
 use runtime::probe::{self, ProfileReport};
@@ -14,6 +15,12 @@ use super::{Device, DeviceChoice, Known, Place};
 /// Bytes of data that a file has before its device is probed: more than a disk remembers of what was written
 /// a moment ago. What is smaller is soon in memory whatever its reads cost.
 pub(crate) const PROBED_BYTES_MIN: u64 = 64 << 20;
+
+/// A probe that nobody waits for begins when the file was not written for so long: one right after a load has found
+/// a quarter of what the device gave five seconds later (`docs/results.md`). A file that is always written is
+/// probed after the second time.
+const QUIET: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The setting.
 pub(crate) const DEVICE_PROFILE: &str = "device_profile";
@@ -82,10 +89,16 @@ impl Prober {
         }
         // A task of its own, which is no part of the query that happens to be planned now.
         drop(runtime.spawn_on(0, || async move {
-            if let Err(error) = self.probe().await {
+            if let Err(error) = self.probe_when_settled().await {
                 self.device.failed(&error);
             }
         }));
+    }
+
+    /// Whether the file is quiet by then or not.
+    async fn probe_when_settled(&self) -> SqlResult<()> {
+        probe::settled(&self.path, QUIET, PATIENCE).await.map_err(unreadable)?;
+        self.probe().await
     }
 
     /// Probes the device now, and waits for what comes of it.
@@ -101,9 +114,7 @@ impl Prober {
         }
         let _alone = self.device.probing.acquire().await;
         self.device.take_wish();
-        let report = probe::profile(&self.path, self.sizes().0).await.map_err(|error| {
-            SqlError::new(SqlState::IO_ERROR, format!("the device cannot be probed: {error}"))
-        })?;
+        let report = probe::profile(&self.path, self.sizes().0).await.map_err(unreadable)?;
         if !report.many.direct {
             return Err(cannot().with_detail("Reads do not bypass the page cache."));
         }
@@ -131,6 +142,10 @@ impl Prober {
             "The file has {data} MB of data, of {bytes} MB; it needs {min} MB, and half of it."
         ))
     }
+}
+
+fn unreadable(error: std::io::Error) -> SqlError {
+    SqlError::new(SqlState::IO_ERROR, format!("the device cannot be probed: {error}"))
 }
 
 fn cannot() -> SqlError {

@@ -8,6 +8,7 @@ mod identity;
 mod profile;
 mod queue;
 pub(crate) mod refusal;
+mod settled;
 mod system;
 
 pub use bare::{
@@ -19,4 +20,5 @@ pub use file::{FileReport, file};
 pub use identity::device_identity;
 pub use profile::{MANY_DEPTH, ProfileReport, profile};
 pub use queue::{QueueReport, queue};
+pub use settled::settled;
 pub use system::{SystemReport, raise_open_file_limit, system};

@@ -15,6 +15,7 @@ pub(crate) mod dates;
 pub(crate) mod degrees;
 pub(crate) mod divisors;
 pub(crate) mod elements;
+mod encoding;
 pub(crate) mod floats;
 pub(crate) mod identifiers;
 pub(crate) mod justify;

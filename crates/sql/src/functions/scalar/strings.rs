@@ -1,6 +1,5 @@
 //! Functions of text.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,6 +9,7 @@ use md5::{Digest, Md5};
 use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+use crate::functions::scalar::encoding::{decode, encode, hex};
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty, invalid_parameter};
 use crate::functions::scalar::returns::{bytes, int, text};
 use crate::quote::quote_ident;
@@ -100,14 +100,6 @@ fn split_part(text: &str, delimiter: &str, position: i32) -> SqlResult<String> {
     Ok(at.and_then(|i| parts.get(i)).copied().unwrap_or_default().to_owned())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        // Writing to a string cannot fail.
-        write!(text, "{b:02x}").ok();
-        text
-    })
-}
-
 pub(crate) fn quote_literal(text: &str) -> String {
     let quoted = format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"));
     if text.contains('\\') { format!("E{quoted}") } else { quoted }
@@ -171,69 +163,6 @@ fn format(args: &Args<'_>, row: usize) -> SqlResult<String> {
         }
     }
     Ok(out)
-}
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-fn encode(bytes: &[u8], form: &str) -> SqlResult<String> {
-    match form.to_ascii_lowercase().as_str() {
-        "hex" => Ok(hex(bytes)),
-        "base64" => Ok(base64(bytes)),
-        "escape" => Ok(bytes.iter().fold(String::new(), |mut text, &b| {
-            match b {
-                b'\\' => text.push_str("\\\\"),
-                0 | 128.. => text.push_str(&format!("\\{b:03o}")),
-                _ => text.push(char::from(b)),
-            }
-            text
-        })),
-        _ => Err(invalid_parameter(format!("unrecognized encoding: \"{form}\""))),
-    }
-}
-
-/// Lines of 76 characters, as PostgreSQL breaks them.
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for (number, chunk) in bytes.chunks(3).enumerate() {
-        if number > 0 && number % 19 == 0 {
-            out.push('\n');
-        }
-        let word =
-            chunk.iter().fold(0u32, |w, b| (w << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let letter = BASE64[(word >> (18 - 6 * place)) as usize & 63];
-            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
-}
-
-fn decode(text: &str, form: &str) -> SqlResult<Vec<u8>> {
-    match form.to_ascii_lowercase().as_str() {
-        "hex" => types::parse_bytes(&format!("\\x{text}"))
-            .map_err(|_| invalid_parameter(format!("invalid hexadecimal data: \"{text}\""))),
-        "escape" => types::parse_bytes(text),
-        "base64" => {
-            let (mut word, mut bits, mut out) = (0u32, 0, Vec::new());
-            for letter in text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=') {
-                let Some(value) = BASE64.iter().position(|b| *b == letter) else {
-                    let symbol = char::from(letter);
-                    let message =
-                        format!("invalid symbol \"{symbol}\" found while decoding base64 sequence");
-                    return Err(invalid_parameter(message));
-                };
-                word = (word << 6) | value as u32;
-                bits += 6;
-                if bits >= 8 {
-                    bits -= 8;
-                    out.push((word >> bits) as u8);
-                    word &= (1 << bits) - 1;
-                }
-            }
-            Ok(out)
-        }
-        _ => Err(invalid_parameter(format!("unrecognized encoding: \"{form}\""))),
-    }
 }
 
 /// The casts between text and uuid, and arrays of it; and `pg_typeof`, which becomes its answer before it would run.
