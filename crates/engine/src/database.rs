@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use exec::Governor;
+use exec::LocalFuture;
 use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::{TableDef, TableId};
@@ -282,13 +283,15 @@ impl Database {
 
     /// Evicts all pages, for cold runs; from an ordinary thread.
     pub fn drop_cache(&self) -> SqlResult<()> {
-        door::wait(&self.handle(), || Box::pin(self.empty_cache()));
+        door::wait(&self.handle(), || self.empty_cache());
         Ok(())
     }
 
     /// Evicts all pages; call it in a task of the database's runtime.
-    pub async fn empty_cache(&self) {
-        self.store().drop_cache().await;
+    pub fn empty_cache(&self) -> LocalFuture<'_, ()> {
+        Box::pin(async move {
+            self.store().drop_cache().await;
+        })
     }
 
     /// Reads these bytes of the file into the buffer pool, for runs in a known state; from an ordinary thread.

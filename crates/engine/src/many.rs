@@ -1,6 +1,7 @@
 //! Many look-ups by key in one call: their keys descend together, in one version of the data, and while
 //! one of them waits for memory or the device others go on (corobase paper, section 5.8).
 
+use exec::LocalFuture;
 use runtime::IoCounters;
 use sql::Parameter;
 use types::SqlResult;
@@ -18,15 +19,17 @@ impl Session {
     ///
     /// # Errors
     /// What planning says, of the first execution; what reading says; 25P02 in a failed block.
-    pub async fn get_many(
-        &mut self,
-        prepared: &Prepared,
-        values: &[Vec<Parameter>],
-    ) -> SqlResult<Option<FoundRows>> {
-        let found = self.find_many(prepared, values).await;
-        // What is no such look-up was none, and keeps no version.
-        drop(self.looked_alone());
-        found
+    pub fn get_many<'a>(
+        &'a mut self,
+        prepared: &'a Prepared,
+        values: &'a [Vec<Parameter>],
+    ) -> LocalFuture<'a, SqlResult<Option<FoundRows>>> {
+        Box::pin(async move {
+            let found = self.find_many(prepared, values).await;
+            // What is no such look-up was none, and keeps no version.
+            drop(self.looked_alone());
+            found
+        })
     }
 
     async fn find_many(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
+use exec::LocalFuture;
 use runtime::sync::Cancel;
 use sql::Query;
 use sql::constraints::ColumnDefault;
@@ -92,13 +93,18 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with the statement; 0A000 for what writes, which is performed instead.
-    pub async fn start_copy(&mut self, copy: &CopyTo) -> SqlResult<(RowStream, CopyFormatter)> {
-        let Some(query) = self.copied_query(&copy.copied)? else {
-            return Err(nothing_returned());
-        };
-        let rows = self.start(&query).await?;
-        let formatter = self.copy_formatter(copy, rows.schema())?;
-        Ok((rows, formatter))
+    pub fn start_copy<'a>(
+        &'a mut self,
+        copy: &'a CopyTo,
+    ) -> LocalFuture<'a, SqlResult<(RowStream, CopyFormatter)>> {
+        Box::pin(async move {
+            let Some(query) = self.copied_query(&copy.copied)? else {
+                return Err(nothing_returned());
+            };
+            let rows = self.start(&query).await?;
+            let formatter = self.copy_formatter(copy, rows.schema())?;
+            Ok((rows, formatter))
+        })
     }
 
     /// What writes the rows of a `COPY .. TO`.

@@ -55,9 +55,7 @@ impl Session {
                 Box::pin(self.set_constraints(&set)).await.map(|()| tag("SET CONSTRAINTS"))
             }
             Statement::Lock(lock) => self.lock_tables(&lock).await.map(|()| tag("LOCK TABLE")),
-            Statement::Prepare(prepare) => {
-                Box::pin(self.prepare(&prepare)).await.map(|()| tag("PREPARE"))
-            }
+            Statement::Prepare(prepare) => self.prepare(&prepare).await.map(|()| tag("PREPARE")),
             Statement::Execute(execute) => match self.executed(&execute)? {
                 Executed::Statement(statement) => {
                     self.admit(&statement)?;

@@ -4,6 +4,7 @@
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
+use exec::LocalFuture;
 use sql::catalog::TableDef;
 use sql::constraints::ColumnDefault;
 use sql::{Parameter, Template, quote_ident};
@@ -82,9 +83,15 @@ impl Session {
     /// # Errors
     /// 42P01 for a table that there is not, 42P10 for one without a primary key, 42601 for another number of
     /// values; and those of a `SELECT`.
-    pub async fn get(&mut self, table: &str, key: &[Datum]) -> SqlResult<Option<Row>> {
-        let draft = |session: &Session| session.draft_of_key("select * from", table, key);
-        Ok(rows(self.run_draft(draft).await?)?.rows()?.pop())
+    pub fn get<'a>(
+        &'a mut self,
+        table: &'a str,
+        key: &'a [Datum],
+    ) -> LocalFuture<'a, SqlResult<Option<Row>>> {
+        Box::pin(async move {
+            let draft = |session: &Session| session.draft_of_key("select * from", table, key);
+            Ok(rows(self.run_draft(draft).await?)?.rows()?.pop())
+        })
     }
 
     /// Puts a row into a table, in the place of the one with the same primary key if there is one. It has a
@@ -93,8 +100,14 @@ impl Session {
     /// # Errors
     /// As [`Session::get`], and those of an `INSERT .. ON CONFLICT .. DO UPDATE`: 428C9 for a table with a
     /// column that is `GENERATED ALWAYS AS IDENTITY`, whose values are never given.
-    pub async fn put(&mut self, table: &str, row: &[Datum]) -> SqlResult<()> {
-        self.run_draft(|session| session.draft_of_put(table, row)).await.map(drop)
+    pub fn put<'a>(
+        &'a mut self,
+        table: &'a str,
+        row: &'a [Datum],
+    ) -> LocalFuture<'a, SqlResult<()>> {
+        Box::pin(async move {
+            self.run_draft(|session| session.draft_of_put(table, row)).await.map(drop)
+        })
     }
 
     fn draft_of_put(&self, table: &str, row: &[Datum]) -> SqlResult<Draft> {
@@ -135,9 +148,15 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::get`], and those of a `DELETE`.
-    pub async fn delete(&mut self, table: &str, key: &[Datum]) -> SqlResult<bool> {
-        let draft = |session: &Session| session.draft_of_key("delete from", table, key);
-        Ok(self.run_draft(draft).await?.row_count() > 0)
+    pub fn delete<'a>(
+        &'a mut self,
+        table: &'a str,
+        key: &'a [Datum],
+    ) -> LocalFuture<'a, SqlResult<bool>> {
+        Box::pin(async move {
+            let draft = |session: &Session| session.draft_of_key("delete from", table, key);
+            Ok(self.run_draft(draft).await?.row_count() > 0)
+        })
     }
 
     /// What is done with the row that has a key.
@@ -153,8 +172,14 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::get`]; 42601 for more values than the key has columns, and for an end where none is left.
-    pub async fn scan(&mut self, table: &str, range: &KeyRange) -> SqlResult<Vec<Row>> {
-        rows(self.run_draft(|session| session.draft_of_scan(table, range)).await?)?.rows()
+    pub fn scan<'a>(
+        &'a mut self,
+        table: &'a str,
+        range: &'a KeyRange,
+    ) -> LocalFuture<'a, SqlResult<Vec<Row>>> {
+        Box::pin(async move {
+            rows(self.run_draft(|session| session.draft_of_scan(table, range)).await?)?.rows()
+        })
     }
 
     fn draft_of_scan(&self, table: &str, range: &KeyRange) -> SqlResult<Draft> {
@@ -194,22 +219,27 @@ impl Session {
     ///
     /// # Errors
     /// What parsing and binding say; 42601 for several statements.
-    pub async fn prepared_text(&self, text: &str) -> SqlResult<NamedStatement> {
-        self.statement(Some(only(text)?), vec![], text.into(), false).await
+    pub fn prepared_text<'a>(
+        &'a self,
+        text: &'a str,
+    ) -> LocalFuture<'a, SqlResult<NamedStatement>> {
+        Box::pin(async move { self.statement(Some(only(text)?), vec![], text.into(), false).await })
     }
 
     /// Runs a prepared statement with values for its parameters, in the transaction that is open, or as one.
     ///
     /// # Errors
     /// 08P01 for another number of values; what planning says, and those of the statement.
-    pub async fn run_prepared(
-        &mut self,
-        statement: &NamedStatement,
-        values: &[Datum],
-    ) -> SqlResult<StatementResult> {
-        let result = self.run_bound(statement, values).await;
-        self.end_transaction();
-        self.or_fail(result)
+    pub fn run_prepared<'a>(
+        &'a mut self,
+        statement: &'a NamedStatement,
+        values: &'a [Datum],
+    ) -> LocalFuture<'a, SqlResult<StatementResult>> {
+        Box::pin(async move {
+            let result = self.run_bound(statement, values).await;
+            self.end_transaction();
+            self.or_fail(result)
+        })
     }
 
     async fn run_bound(

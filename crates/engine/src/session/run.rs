@@ -4,6 +4,7 @@ use std::io;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
+use exec::LocalFuture;
 use runtime::Handle;
 use runtime::sync::Cancel;
 use sql::Template;
@@ -29,7 +30,7 @@ impl Session {
     /// That of the first statement which fails.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         let handle = self.db.handle();
-        door::wait(&handle, || Box::pin(self.run_all(text)))
+        door::wait(&handle, || self.run_all(text))
     }
 
     /// The same in a task of the database's runtime. Dropped before its end, it fails the block that is
@@ -37,10 +38,15 @@ impl Session {
     ///
     /// # Errors
     /// That of the first statement which fails.
-    pub async fn run_all(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
-        let results = self.run_each(text).await;
-        // What cannot be read fails a block, too.
-        self.or_fail(results)
+    pub fn run_all<'a>(
+        &'a mut self,
+        text: &'a str,
+    ) -> LocalFuture<'a, SqlResult<Vec<StatementResult>>> {
+        Box::pin(async move {
+            let results = self.run_each(text).await;
+            // What cannot be read fails a block, too.
+            self.or_fail(results)
+        })
     }
 
     async fn run_each(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
@@ -104,7 +110,7 @@ impl Session {
         let (handle, client) = (self.db.handle(), Client { input: Some(receiver), output: None });
         door::wait_beside(
             &handle,
-            || Box::pin(self.run(statement, client)),
+            || self.run(statement, client),
             || {
                 send_all(&handle, sender, input);
             },
@@ -119,7 +125,7 @@ impl Session {
         let (handle, client) = (self.db.handle(), Client { input: None, output: Some(sender) });
         door::wait_beside(
             &handle,
-            || Box::pin(self.run(statement, client)),
+            || self.run(statement, client),
             || {
                 write_all(&handle, &receiver, output);
             },
@@ -131,18 +137,20 @@ impl Session {
     ///
     /// # Errors
     /// The statement's, and those of [`Session::admit`].
-    pub async fn run(
+    pub fn run(
         &mut self,
         statement: Statement,
         client: Client,
-    ) -> SqlResult<StatementResult> {
-        self.enter_statement();
-        let result = match self.admit(&statement) {
-            Ok(()) => self.run_admitted(statement, client).await,
-            Err(error) => Err(error),
-        };
-        self.leave_statement();
-        self.or_fail(result)
+    ) -> LocalFuture<'_, SqlResult<StatementResult>> {
+        Box::pin(async move {
+            self.enter_statement();
+            let result = match self.admit(&statement) {
+                Ok(()) => self.run_admitted(statement, client).await,
+                Err(error) => Err(error),
+            };
+            self.leave_statement();
+            self.or_fail(result)
+        })
     }
 
     async fn run_admitted(

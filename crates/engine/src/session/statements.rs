@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
+use exec::LocalFuture;
 use runtime::sync::Cancel;
 use sql::parse::{Discard, Execute, Prepare};
 use sql::{Parameter, Query, Statement, Template};
@@ -23,26 +24,28 @@ impl Session {
     ///
     /// # Errors
     /// What parsing and binding say.
-    pub async fn statement(
+    pub fn statement(
         &self,
         template: Option<Template>,
         mut oids: Vec<u32>,
         text: Announced,
         from_sql: bool,
-    ) -> SqlResult<NamedStatement> {
-        let needed = template.as_ref().map_or(0, Template::parameter_count);
-        oids.resize(needed.max(oids.len()), 0);
-        oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
-        if let Some(template) = &template {
-            // Reports what cannot be planned now rather than when it runs.
-            let looked = Box::pin(self.look_at(template, &oids)).await;
-            oids = looked.map_err(|error| template.located(error))?;
-        }
-        let shape = template.as_ref().map(|template| Arc::new(template.shape()));
-        let statement = template.map(Prepared::new);
-        let prepared_us = runtime::time::unix_us();
-        let told = OnceLock::new();
-        Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told })
+    ) -> LocalFuture<'_, SqlResult<NamedStatement>> {
+        Box::pin(async move {
+            let needed = template.as_ref().map_or(0, Template::parameter_count);
+            oids.resize(needed.max(oids.len()), 0);
+            oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
+            if let Some(template) = &template {
+                // Reports what cannot be planned now rather than when it runs.
+                let looked = Box::pin(self.look_at(template, &oids)).await;
+                oids = looked.map_err(|error| template.located(error))?;
+            }
+            let shape = template.as_ref().map(|template| Arc::new(template.shape()));
+            let statement = template.map(Prepared::new);
+            let prepared_us = runtime::time::unix_us();
+            let told = OnceLock::new();
+            Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told })
+        })
     }
 
     /// Finds the types that are open, and names that are not there. Who may do it is asked when it
@@ -117,15 +120,17 @@ impl Session {
     ///
     /// # Errors
     /// 42P05 for a name that is taken, and what is wrong with the statement.
-    pub async fn prepare(&mut self, prepare: &Prepare) -> SqlResult<()> {
-        if self.statements.contains_key(&prepare.name) {
-            let message = format!("prepared statement \"{}\" already exists", prepare.name);
-            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
-        }
-        let (template, types) = (prepare.template.clone(), prepare.types.clone());
-        let text = Announced::from(prepare.text.as_str());
-        let statement = self.statement(Some(template), types, text, true).await?;
-        self.keep_statement(&prepare.name, statement)
+    pub fn prepare<'a>(&'a mut self, prepare: &'a Prepare) -> LocalFuture<'a, SqlResult<()>> {
+        Box::pin(async move {
+            if self.statements.contains_key(&prepare.name) {
+                let message = format!("prepared statement \"{}\" already exists", prepare.name);
+                return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+            }
+            let (template, types) = (prepare.template.clone(), prepare.types.clone());
+            let text = Announced::from(prepare.text.as_str());
+            let statement = self.statement(Some(template), types, text, true).await?;
+            self.keep_statement(&prepare.name, statement)
+        })
     }
 
     /// What an `EXECUTE` stands for.
@@ -171,14 +176,16 @@ impl Session {
     ///
     /// # Errors
     /// What planning says, and 57014, also when it takes longer than a statement may.
-    pub async fn describe(&self, query: &Query) -> SqlResult<SchemaRef> {
-        let cancel = Cancel::default();
-        self.listen_to(cancel.clone());
-        let clock = StatementTimeout::start(&self.settings, &cancel);
-        // To be described is not to run: a plan that was kept serves, none is made to be kept.
-        let mut query = query.clone();
-        query.bound.take_if(|bound| bound.generic().is_none());
-        Ok(clock.judge(self.plan(&query, &cancel).await)?.1.root.schema.clone())
+    pub fn describe<'a>(&'a self, query: &'a Query) -> LocalFuture<'a, SqlResult<SchemaRef>> {
+        Box::pin(async move {
+            let cancel = Cancel::default();
+            self.listen_to(cancel.clone());
+            let clock = StatementTimeout::start(&self.settings, &cancel);
+            // To be described is not to run: a plan that was kept serves, none is made to be kept.
+            let mut query = query.clone();
+            query.bound.take_if(|bound| bound.generic().is_none());
+            Ok(clock.judge(self.plan(&query, &cancel).await)?.1.root.schema.clone())
+        })
     }
 
     /// The columns that a statement which writes returns; `None` when it returns none.

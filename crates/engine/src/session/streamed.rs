@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use exec::LocalFuture;
 use runtime::sync::Cancel;
 use sql::Query;
 use sql::plan::Plan;
@@ -23,8 +24,8 @@ impl Session {
     ///
     /// # Errors
     /// What planning says; 25P02 in a failed block.
-    pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
-        self.start_for(query, false).await
+    pub fn start<'a>(&'a mut self, query: &'a Query) -> LocalFuture<'a, SqlResult<RowStream>> {
+        Box::pin(async move { self.start_for(query, false).await })
     }
 
     /// The same of rows that are taken when the transaction has ended, too: what it may read is noted, where that
@@ -32,8 +33,8 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::start`].
-    pub async fn start_held(&mut self, query: &Query) -> SqlResult<RowStream> {
-        self.start_for(query, true).await
+    pub fn start_held<'a>(&'a mut self, query: &'a Query) -> LocalFuture<'a, SqlResult<RowStream>> {
+        Box::pin(async move { self.start_for(query, true).await })
     }
 
     async fn start_for(&mut self, query: &Query, is_held: bool) -> SqlResult<RowStream> {
@@ -79,28 +80,33 @@ impl Session {
     ///
     /// # Errors
     /// What reading says; 25P02 in a failed block.
-    pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
-        self.check_not_failed()?;
-        self.look().await;
-        self.look_alone();
-        let (plan, access) = point.planned();
-        let snapshot = self.database().snapshot();
-        let seek = Seek::of(plan, access, &snapshot);
-        if seek.is_err() {
-            drop(self.looked_alone());
-        }
-        if let Some(seek) = seek? {
-            let found = self.seek(plan, seek).await;
-            let found = self.looked(found);
-            return self.or_fail(found).map(RowStream::collected);
-        }
-        let (cancel, catalog) = (self.begin(), self.system_catalog());
-        let timeout = StatementTimeout::start(&self.settings, &cancel);
-        let run = self.planned_run(catalog, plan, Duration::ZERO, &cancel);
-        let run = run.with_access(Some(access.clone()));
-        let alone = self.looked_alone();
-        let rows = RowStream::start(run, self.activity().clone(), (cancel, timeout));
-        Ok(rows.alone(alone))
+    pub fn look_up<'a>(
+        &'a mut self,
+        point: &'a PointExecution,
+    ) -> LocalFuture<'a, SqlResult<RowStream>> {
+        Box::pin(async move {
+            self.check_not_failed()?;
+            self.look().await;
+            self.look_alone();
+            let (plan, access) = point.planned();
+            let snapshot = self.database().snapshot();
+            let seek = Seek::of(plan, access, &snapshot);
+            if seek.is_err() {
+                drop(self.looked_alone());
+            }
+            if let Some(seek) = seek? {
+                let found = self.seek(plan, seek).await;
+                let found = self.looked(found);
+                return self.or_fail(found).map(RowStream::collected);
+            }
+            let (cancel, catalog) = (self.begin(), self.system_catalog());
+            let timeout = StatementTimeout::start(&self.settings, &cancel);
+            let run = self.planned_run(catalog, plan, Duration::ZERO, &cancel);
+            let run = run.with_access(Some(access.clone()));
+            let alone = self.looked_alone();
+            let rows = RowStream::start(run, self.activity().clone(), (cancel, timeout));
+            Ok(rows.alone(alone))
+        })
     }
 
     fn planned_run(
@@ -145,14 +151,16 @@ impl Session {
     ///
     /// # Errors
     /// What setting the settings says that the query changed, and what saving sequences says.
-    pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
-        // Numbers that it took may have to wait for who writes.
-        let saved = match rows.check_locked().and_then(|()| rows.check_alone()) {
-            Ok(()) => self.save_numbers(rows.given()).await,
-            outdated => outdated,
-        };
-        let finished = saved.and_then(|()| self.apply(rows.changes()));
-        let finished = rows.judge(finished);
-        self.or_fail(finished)
+    pub fn finish<'a>(&'a mut self, rows: &'a RowStream) -> LocalFuture<'a, SqlResult<()>> {
+        Box::pin(async move {
+            // Numbers that it took may have to wait for who writes.
+            let saved = match rows.check_locked().and_then(|()| rows.check_alone()) {
+                Ok(()) => self.save_numbers(rows.given()).await,
+                outdated => outdated,
+            };
+            let finished = saved.and_then(|()| self.apply(rows.changes()));
+            let finished = rows.judge(finished);
+            self.or_fail(finished)
+        })
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use exec::LocalFuture;
 use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use storage::planted;
 use types::{SqlError, SqlResult, SqlState};
@@ -59,11 +60,13 @@ impl Session {
     ///
     /// # Errors
     /// Why nothing of them stays.
-    pub async fn end_implicit(&mut self) -> SqlResult<()> {
-        match self.is_implicit() {
-            true => self.settle(true, self.waits_for_device()).await,
-            false => Ok(()),
-        }
+    pub fn end_implicit(&mut self) -> LocalFuture<'_, SqlResult<()>> {
+        Box::pin(async move {
+            match self.is_implicit() {
+                true => self.settle(true, self.waits_for_device()).await,
+                false => Ok(()),
+            }
+        })
     }
 
     /// Something has failed that is none of the session's own statements, such as a message of its

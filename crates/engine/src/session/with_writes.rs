@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use exec::LocalFuture;
 use runtime::sync::Cancel;
 use sql::PlannerOptions;
 use sql::parse::{Statement, WithWrites};
@@ -86,23 +87,28 @@ impl Session {
     ///
     /// # Errors
     /// What planning says, and 57014, also when it takes longer than a statement may.
-    pub async fn describe_with(&self, with: &WithWrites) -> SqlResult<Option<SchemaRef>> {
-        let cancel = Cancel::default();
-        self.listen_to(cancel.clone());
-        let clock = StatementTimeout::start(&self.settings, &cancel);
-        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
-        let views = self.database().snapshot();
-        let is_view = |name: &str| views.views.contains_key(name);
-        let is_large = match &*with.body {
-            Statement::Query(query) => query.is_large(&is_view),
-            _ => false,
-        };
-        let with = with.clone();
-        let work = move || {
-            let catalog = without_rows(&with, catalog, &options)?;
-            columns(&with.body, &catalog, &options)
-        };
-        clock.judge(self.planner().plan(is_large, &cancel, work).await)
+    pub fn describe_with<'a>(
+        &'a self,
+        with: &'a WithWrites,
+    ) -> LocalFuture<'a, SqlResult<Option<SchemaRef>>> {
+        Box::pin(async move {
+            let cancel = Cancel::default();
+            self.listen_to(cancel.clone());
+            let clock = StatementTimeout::start(&self.settings, &cancel);
+            let (catalog, options) = (self.system_catalog(), self.planner_options_now());
+            let views = self.database().snapshot();
+            let is_view = |name: &str| views.views.contains_key(name);
+            let is_large = match &*with.body {
+                Statement::Query(query) => query.is_large(&is_view),
+                _ => false,
+            };
+            let with = with.clone();
+            let work = move || {
+                let catalog = without_rows(&with, catalog, &options)?;
+                columns(&with.body, &catalog, &options)
+            };
+            clock.judge(self.planner().plan(is_large, &cancel, work).await)
+        })
     }
 }
 
