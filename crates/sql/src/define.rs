@@ -1,5 +1,6 @@
 //! Definitions of tables, their names resolved and checked.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
@@ -478,7 +479,7 @@ pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
             }
             _ => {}
         }
-        std::ops::ControlFlow::<()>::Continue(())
+        ControlFlow::<()>::Continue(())
     });
     Ok(expr.to_string())
 }
@@ -487,8 +488,20 @@ pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
 ///
 /// Errors: those of the catalog being damaged.
 pub fn names_column(expression: &str, column: &str) -> SqlResult<bool> {
-    let marked = renamed_in(expression, column, "\u{1}")?;
-    Ok(marked.contains('\u{1}'))
+    use datafusion_sql::sqlparser::ast::{Expr, visit_expressions};
+    let expr = target::parsed(expression)?;
+    let found = visit_expressions(&expr, |e| {
+        let ident = match e {
+            Expr::Identifier(ident) => Some(ident),
+            Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        match ident.is_some_and(|ident| object_name::identifier(ident) == column) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    Ok(found.is_break())
 }
 
 /// A statement may run twice: each time it makes a sequence of its own.
