@@ -4,6 +4,8 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
+use crate::quote::unspelled::shown;
+
 pub(crate) mod guarded;
 mod message;
 mod wording;
@@ -12,6 +14,13 @@ use message::{from_message, known, tidy};
 
 /// An error of the logical library.
 pub(crate) fn from_library(error: DataFusionError) -> SqlError {
+    let mut error = with_state(error);
+    let texts = [Some(&mut error.message), error.detail.as_mut(), error.hint.as_mut()];
+    texts.into_iter().flatten().for_each(|text| *text = shown(text).into_owned());
+    error
+}
+
+fn with_state(error: DataFusionError) -> SqlError {
     match error {
         DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
         DataFusionError::NotImplemented(message) => {

@@ -9,6 +9,7 @@ use crate::expr::sort_key::SortKey;
 use crate::plan::{
     Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
 };
+use crate::quote::unspelled::shown;
 
 pub use masked::explain_masked;
 
@@ -96,6 +97,10 @@ fn milliseconds(us: f64) -> String {
 }
 
 fn title(operator: &Operator) -> String {
+    shown(&own_title(operator)).into_owned()
+}
+
+fn own_title(operator: &Operator) -> String {
     match operator {
         Operator::Values(batch) => format!("Values ({} rows)", batch.num_rows()),
         Operator::Scan(scan) => scan_title(scan),
@@ -182,6 +187,11 @@ fn join_word(kind: HashJoinKind) -> &'static str {
 }
 
 fn details(operator: &Operator) -> Vec<(&'static str, String)> {
+    let own = own_details(operator).into_iter();
+    own.map(|(name, text)| (name, shown(&text).into_owned())).collect()
+}
+
+fn own_details(operator: &Operator) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     match operator {
         Operator::Scan(scan) => {

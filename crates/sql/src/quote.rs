@@ -4,6 +4,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 #[cfg(test)]
 mod tests;
+pub(crate) mod unspelled;
 
 /// PostgreSQL's reserved words, which need quotes as names.
 const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization binary \

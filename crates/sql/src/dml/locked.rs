@@ -9,12 +9,13 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::SqlResult;
 
-use super::target::{TARGET, own_column_count, target_name};
+use super::target::target_name;
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::target::TargetCatalog;
 use crate::parse::lock::{RowLockMode, mode_of};
 use crate::parse::object_name::name;
 use crate::parse::statement::query::Query;
+use crate::quote::unspelled::apart;
 
 /// A query that locks rows of tables, to be planned in a [`TargetCatalog`] of these. Behind its own columns
 /// it has those of their keys, one table after the other: the primary key, or the row id.
@@ -266,7 +267,7 @@ fn add_keys(
         let alias = relation.alias.as_deref()?;
         items.extend(target.primary_key.iter().map(|ordinal| SelectItem::ExprWithAlias {
             expr: column(alias, &target.schema.columns[*ordinal].name),
-            alias: Ident::with_quote('"', format!("{TARGET} key {number} {ordinal}")),
+            alias: Ident::with_quote('"', apart(&format!("key {number}"), *ordinal)),
         }));
     }
     select.projection = items;
@@ -291,10 +292,10 @@ fn column(alias: &str, name: &str) -> Expr {
     Expr::CompoundIdentifier(vec![Ident::with_quote('"', alias), Ident::with_quote('"', name)])
 }
 
-/// The columns of a table that are not hidden.
+/// The columns of a table; the hidden one is none of those that the catalog says.
 fn own_columns(relation: &Relation, catalog: &dyn Catalog) -> Option<Vec<SelectItem>> {
     let table = catalog.table(relation.table.as_deref()?)?;
     let alias = relation.alias.as_deref()?;
-    let own = table.schema.columns.iter().take(own_column_count(&table));
+    let own = table.schema.columns.iter();
     Some(own.map(|one| SelectItem::UnnamedExpr(column(alias, &one.name))).collect())
 }

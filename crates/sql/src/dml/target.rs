@@ -17,12 +17,7 @@ use crate::dml::insert::unknown_column;
 use crate::parse::dialect::Postgres;
 use crate::parse::dml::{Assignment, Delete, Update};
 use crate::parse::statement::query::Query;
-
-/// What the table that changes is called in its query: no table can have this name.
-pub(super) const TARGET: &str = "\u{1}target";
-
-/// The hidden row id as a column.
-const ROW_ID: &str = "\u{1}row id";
+use crate::quote::unspelled::{NAME_MAX, apart, unspelled};
 
 /// A catalog in which the tables that change, or whose rows are locked, have a second name, under which
 /// the hidden row id is a column, behind all others.
@@ -60,20 +55,18 @@ impl<'a> TargetCatalog<'a> {
     pub(super) fn targets(&self) -> &[Arc<TableDef>] {
         &self.targets
     }
-}
 
-/// How many columns a target has that are not hidden.
-pub(super) fn own_column_count(target: &TableDef) -> usize {
-    let hidden = target.schema.columns.last().is_some_and(|column| column.name == ROW_ID);
-    target.schema.columns.len() - usize::from(hidden)
-}
-
-/// The name of one of several targets.
-pub(super) fn target_name(number: usize) -> String {
-    match number {
-        0 => TARGET.to_owned(),
-        number => format!("{TARGET}{number}"),
+    /// The one of that second name.
+    fn named(&self, name: &str) -> Option<&Arc<TableDef>> {
+        let may_be = name.len() > NAME_MAX;
+        let mut numbered = self.targets.iter().enumerate().filter(|_| may_be);
+        numbered.find(|(number, _)| target_name(*number) == name).map(|(_, target)| target)
     }
+}
+
+/// What a table that changes is called in its query: no other relation has this name.
+pub(super) fn target_name(number: usize) -> String {
+    apart("target", number)
 }
 
 /// A table whose hidden row id is a column and its key, if it has no other.
@@ -83,7 +76,7 @@ fn with_key(table: &TableDef) -> TableDef {
         return target;
     }
     target.primary_key = vec![target.schema.columns.len()];
-    let row_id = Column { name: ROW_ID.into(), ty: LogicalType::Int64, nullable: false };
+    let row_id = Column { name: unspelled("row id"), ty: LogicalType::Int64, nullable: false };
     target.schema.columns.push(row_id);
     let mut statistics = (*target.statistics).clone();
     if !statistics.columns.is_empty() {
@@ -117,9 +110,7 @@ fn not_changeable(catalog: &dyn Catalog, name: &str) -> SqlError {
 
 impl Catalog for TargetCatalog<'_> {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
-        let Some(number) = name.strip_prefix(TARGET) else { return self.inner.table(name) };
-        let number = if number.is_empty() { 0 } else { number.parse().ok()? };
-        self.targets.get::<usize>(number).cloned()
+        self.named(name).cloned().or_else(|| self.inner.table(name))
     }
 
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
@@ -140,10 +131,10 @@ impl Catalog for TargetCatalog<'_> {
 
     fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
         // What reading the target needs is checked with what changing it needs.
-        if name.starts_with(TARGET) {
-            return Ok(());
+        match self.named(name) {
+            Some(_) => Ok(()),
+            None => self.inner.check_read(name, is_system, within),
         }
-        self.inner.check_read(name, is_system, within)
     }
 
     fn system_function(&self, name: &str) -> Option<function::SystemFunction> {
@@ -298,7 +289,7 @@ fn target_query(
     select.projection = old.chain(new).collect();
     let mut target = select.from.remove(0);
     if let TableFactor::Table { name, alias: as_alias, .. } = &mut target.relation {
-        *name = Ident::with_quote('"', TARGET).into();
+        *name = Ident::with_quote('"', target_name(0)).into();
         if let Some(as_alias) = as_alias {
             as_alias.name = Ident::with_quote('"', alias);
         }

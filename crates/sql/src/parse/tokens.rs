@@ -5,6 +5,8 @@ use datafusion_sql::sqlparser::parser::ParserError;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::quote::unspelled::NAME_MAX;
+
 /// The tokens of one statement.
 pub(crate) type Tokens = Vec<TokenWithSpan>;
 
@@ -22,9 +24,6 @@ const CHAIN_MAX: usize = 16_000;
 
 /// Most tokens of a text: the parser makes a tree of them that takes several times their memory.
 pub(crate) const TOKENS_MAX: usize = 2_000_000;
-
-/// Longest name, in bytes; what is longer is cut, as in PostgreSQL.
-const NAME_MAX: usize = 63;
 
 /// Longest number in a statement: no type holds as many digits, and reading one takes time that grows with
 /// the square of its length.

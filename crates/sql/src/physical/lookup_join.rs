@@ -16,6 +16,7 @@ use crate::cost::Probe;
 use crate::error::from_library;
 use crate::expr::scalar::Expr;
 use crate::plan::{LookupJoin, LookupKind, Operator};
+use crate::quote::unspelled::unspelled;
 
 /// The kind of an index join; `None` where the inner side must not be the looked-up one.
 fn kind(sides: &Sides, inner_left: bool) -> Option<LookupKind> {
@@ -220,7 +221,7 @@ fn inner_names(base: &Base, inner: &Built, columns: &[usize]) -> SqlResult<DFSch
             // The join's condition cannot name it; the outer side may have a column of this name.
             None => {
                 let (_, field) = own.qualified_field(i);
-                (Some(TableReference::bare("\u{1}inner")), Arc::clone(field))
+                (Some(TableReference::bare(unspelled("inner"))), Arc::clone(field))
             }
         }
     });

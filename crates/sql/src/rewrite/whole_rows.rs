@@ -13,6 +13,7 @@ use types::{SqlError, SqlResult};
 
 use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::{identifier, last_name};
+use crate::quote::unspelled::unspelled;
 
 /// Gives the relations whose rows are counted so a column that is true, and counts that.
 ///
@@ -40,9 +41,9 @@ pub(crate) fn count_existing(select: &mut Select) -> SqlResult<()> {
     Ok(())
 }
 
-/// The name of the column. No statement can spell it.
+/// The name of the column.
 fn mark(relation: &str) -> Ident {
-    Ident::with_quote('"', format!("\u{1}is {relation}"))
+    Ident::with_quote('"', unspelled(&format!("row of {relation}")))
 }
 
 fn is_outer(operator: &JoinOperator) -> bool {

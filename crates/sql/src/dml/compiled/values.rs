@@ -14,9 +14,12 @@ use crate::error::{from_arrow, from_library};
 use crate::parse::object_name::last_name;
 use crate::parse::template::Parameter;
 use crate::point::placeholder;
+use crate::quote::unspelled::unspelled;
 
-/// What the row of the values is called: no table can have this name.
-const VALUES: &str = "\u{1}values";
+/// What the row of the values is called: no table has this name.
+fn relation() -> String {
+    unspelled("values")
+}
 
 /// The column of the beginning of the statement.
 const NOW: &str = "now";
@@ -75,7 +78,7 @@ impl Values {
     }
 
     pub(super) fn schema(&self) -> SqlResult<DFSchema> {
-        DFSchema::try_from_qualified_schema(VALUES, &self.arrow()).map_err(from_library)
+        DFSchema::try_from_qualified_schema(relation(), &self.arrow()).map_err(from_library)
     }
 
     fn arrow(&self) -> Schema {
@@ -147,7 +150,7 @@ pub(super) fn placed(mut expr: ast::Expr) -> ast::Expr {
     let _ = visit_expressions_mut(&mut expr, |expr| {
         let column = placeholder(expr).map(name);
         if let Some(column) = column.or_else(|| is_now(expr).then(|| NOW.to_owned())) {
-            let quoted = [VALUES.to_owned(), column].map(|part| Ident::with_quote('"', part));
+            let quoted = [relation(), column].map(|part| Ident::with_quote('"', part));
             *expr = ast::Expr::CompoundIdentifier(quoted.into());
         }
         ControlFlow::<()>::Continue(())
