@@ -11,6 +11,7 @@ use crate::error::guarded;
 use crate::options::PlannerOptions;
 use crate::parse::statement::query::Query;
 use crate::plan::Plan;
+use crate::quote::unspelled::shown;
 use crate::rewrite::steps::rewrite;
 
 /// Plans a query against a catalog.
@@ -34,7 +35,7 @@ pub(crate) fn named(mut plan: Plan, names: Option<Vec<String>>, origins: &[Origi
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {
         let fields = plan.root.schema.fields().iter();
-        fields.map(|f| f.name().trim_end_matches(crate::rewrite::names::APART).to_owned()).collect()
+        fields.map(|f| shown(f.name()).into_owned()).collect()
     });
     plan.root.schema = described(&plan.root.schema, names, origins);
     plan

@@ -15,6 +15,7 @@ use crate::catalog::view::ViewDef;
 use crate::error::from_library;
 use crate::parse::no_columns::NONE;
 use crate::parse::{no_columns, precedence};
+use crate::quote::unspelled::shown;
 use crate::rewrite::steps;
 
 /// The columns of a view, if its query can be bound.
@@ -104,7 +105,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let oid = names.catalog.view_oid(&view.name);
     let name = |(i, column): (usize, &Named)| {
         let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
-        let own = || column.name.trim_end_matches(crate::rewrite::names::APART).to_owned();
+        let own = || shown(&column.name).into_owned();
         name.cloned().unwrap_or_else(own)
     };
     let given: Vec<String> = columns.iter().enumerate().map(name).collect();

@@ -12,6 +12,7 @@ use types::LogicalType;
 
 use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SET_FUNCTIONS;
+use crate::quote::unspelled::apart;
 
 mod distinct_on;
 mod hidden;
@@ -37,11 +38,8 @@ pub(crate) fn name_outputs(query: &mut Query) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Ends the alias of a column that is named again.
-pub(crate) const APART: char = '\u{1f}';
-
-/// `select t.a, t.*` has an output twice, which the library refuses: the first gets an alias, whose
-/// last letter goes again with the names of the result.
+/// `select t.a, t.*` has an output twice, which the library refuses: the first gets an alias ([`apart`]),
+/// which is not shown with the names of the result.
 pub(crate) fn set_apart(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_mut() else { return };
     if !select.projection.iter().any(is_wild) {
@@ -52,7 +50,7 @@ pub(crate) fn set_apart(query: &mut Query) {
         if !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
             continue;
         }
-        let name = format!("{}{APART}", item_name(item));
+        let name = apart(&item_name(item), 1);
         let (expr, alias) = (expr.clone(), Ident::with_quote('"', name));
         *item = SelectItem::ExprWithAlias { expr, alias };
     }
@@ -353,11 +351,8 @@ fn query_outputs(body: &SetExpr) -> Vec<String> {
     match body {
         SetExpr::Select(select) => {
             let mut names: Vec<String> = vec![];
-            for mut name in select.projection.iter().filter_map(output_name) {
-                while names.contains(&name) {
-                    name.push(APART);
-                }
-                names.push(name);
+            for name in select.projection.iter().filter_map(output_name) {
+                names.push(free_name(name, |name| names.contains(name)));
             }
             names
         }
@@ -365,6 +360,13 @@ fn query_outputs(body: &SetExpr) -> Vec<String> {
         SetExpr::SetOperation { left, .. } => query_outputs(left),
         _ => vec![],
     }
+}
+
+/// The name, or the first that sets it apart from those that are taken.
+fn free_name(name: String, is_taken: impl Fn(&String) -> bool) -> String {
+    let others = (1..).map(|nth| apart(&name, nth));
+    let mut names = std::iter::once(name.clone()).chain(others);
+    names.find(|name| !is_taken(name)).unwrap_or_default()
 }
 
 /// Gives computed outputs an alias that none of the `known` names is.
@@ -388,10 +390,8 @@ fn name_computed(select: &mut Select, known: Vec<String>) {
         if plain {
             continue;
         }
-        let mut name = expr_name(expr).unwrap_or_else(|| "?column?".into());
-        while taken.contains(&name) {
-            name.push(APART);
-        }
+        let name = expr_name(expr).unwrap_or_else(|| "?column?".into());
+        let name = free_name(name, |name| taken.contains(name));
         taken.push(name.clone());
         let expr = expr.clone();
         *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) };
@@ -422,10 +422,9 @@ fn make_distinct(select: &mut Select) {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = &*item
             && seen.iter().any(is_same)
         {
-            let mut alias = format!("{}{APART}", item_name(item));
-            while seen.contains(&alias) {
-                alias.push(APART);
-            }
+            let own = item_name(item);
+            let mut aliases = (1..).map(|nth| apart(&own, nth));
+            let alias = aliases.find(|alias| !seen.contains(alias)).unwrap_or_default();
             let (expr, named) = (expr.clone(), Ident::with_quote('"', alias.clone()));
             *item = SelectItem::ExprWithAlias { expr, alias: named };
             seen.push(alias);
@@ -465,7 +464,7 @@ impl VisitorMut for Subqueries {
                 texts.push(text);
             }
             if at > 0 {
-                rename_output(query, &name, &format!("{name}{}", APART.to_string().repeat(at)));
+                rename_output(query, &name, &apart(&name, at));
             }
         }
         ControlFlow::Continue(())

@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::parse::object_name::identifier;
-use crate::rewrite::names::APART;
+use crate::quote::unspelled::apart;
 
 /// Whether another query stands in this one: only there a relation can be an outer one.
 pub(crate) fn has_inner_query(query: &Query) -> bool {
@@ -160,7 +160,7 @@ impl VisitorMut for Nested {
         for (at, name) in own.into_iter().enumerate() {
             if self.around.iter().flatten().any(|other| *other == name) {
                 self.count += 1;
-                let new = format!("{name}{}", APART.to_string().repeat(self.count));
+                let new = apart(&name, self.count);
                 rename(query, at, &Renamed { name, new: Ident::with_quote('"', new) });
             }
         }

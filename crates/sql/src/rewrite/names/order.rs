@@ -11,7 +11,8 @@ use datafusion_sql::sqlparser::ast::{
 
 use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::identifier;
-use crate::rewrite::names::{APART, item_name};
+use crate::quote::unspelled::apart;
+use crate::rewrite::names::item_name;
 
 /// Sets such outputs of the outermost query apart; who names one alone in `ORDER BY` means the output,
 /// and then its position.
@@ -26,7 +27,7 @@ pub(crate) fn set_outputs_apart(query: &mut Query) {
         if !is_other(&qualified, expr, &name) {
             continue;
         }
-        *alias = Ident::with_quote('"', format!("{name}{APART}"));
+        *alias = Ident::with_quote('"', apart(&name, 1));
         keys.iter_mut().for_each(|key| by_position(key, &name, position));
     }
 }
@@ -48,7 +49,7 @@ pub(crate) fn wrap_clashing(query: &mut Query) {
     }
     for (position, item) in select.projection.iter_mut().enumerate() {
         let name = item_name(item);
-        let inner = Ident::with_quote('"', format!("{APART}{position}"));
+        let inner = Ident::with_quote('"', apart("", position));
         let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = &*item
         else {
             return;

@@ -12,7 +12,8 @@ use datafusion_sql::sqlparser::ast::{
 use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SET_FUNCTIONS;
-use crate::rewrite::names::{APART, item_name};
+use crate::quote::unspelled::apart;
+use crate::rewrite::names::item_name;
 
 /// Wraps such queries, wherever they stand.
 pub(crate) fn wrap_unnested(query: &mut Query) {
@@ -115,7 +116,7 @@ fn around(select: &mut Select) -> Option<SetExpr> {
             return None;
         };
         let (expr, name) = (expr.clone(), item_name(item));
-        let inner = Ident::with_quote('"', format!("{APART}{position}"));
+        let inner = Ident::with_quote('"', apart("", position));
         *item = SelectItem::ExprWithAlias { expr, alias: inner.clone() };
         let alias = Ident::with_quote('"', name);
         outputs.push(SelectItem::ExprWithAlias { expr: Expr::Identifier(inner), alias });
