@@ -23,6 +23,7 @@ pub(crate) mod file_call;
 pub(crate) mod files;
 pub(crate) mod include;
 pub(crate) mod lock;
+pub(crate) mod marks;
 pub(crate) mod needed;
 pub(crate) mod no_columns;
 pub(crate) mod normalise;

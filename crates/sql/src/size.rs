@@ -3,12 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DollarQuotedString, Expr, Function, ObjectName, Query as Ast, Value, Visit,
-    Visitor,
+    BinaryOperator, DollarQuotedString, Expr, ObjectName, Query as Ast, Value, Visit, Visitor,
 };
 
-use crate::functions::sets_mark::SETS_MARK;
-use crate::parse::expressions::plain_arguments;
+use crate::parse::marks::grouping_set_count;
 use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
 
@@ -69,10 +67,10 @@ impl Visitor for Parts<'_> {
         match expr {
             Expr::Function(call) => match last_name(&call.name).as_str() {
                 name if GROWING.contains(&name) => ControlFlow::Break(()),
-                // An aggregation is planned for each grouping set.
-                SETS_MARK => self.add(RELATION_PARTS * sets_of(call)),
                 _ => self.add(1),
             },
+            // An aggregation is planned for each grouping set.
+            Expr::Dictionary(_) => self.add((RELATION_PARTS * grouping_set_count(expr)).max(1)),
             // As they are written.
             Expr::Cube(keys) => self.add(RELATION_PARTS << keys.len().min(SETS_BITS_MAX)),
             Expr::Rollup(sets) | Expr::GroupingSets(sets) => self.add(RELATION_PARTS * sets.len()),
@@ -83,13 +81,6 @@ impl Visitor for Parts<'_> {
             _ => self.add(1),
         }
     }
-}
-
-/// How many grouping sets a mark stands for.
-fn sets_of(mark: &Function) -> usize {
-    let texts = plain_arguments(mark).unwrap_or_default();
-    let count = |text: &Expr| text_of(text).map_or(0, |text| text.split('/').count());
-    texts.iter().map(count).sum::<usize>().max(1)
 }
 
 fn text_of(expr: &Expr) -> Option<&str> {

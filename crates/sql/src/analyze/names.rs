@@ -21,8 +21,7 @@ use crate::analyze::view::ViewSource;
 use crate::catalog::missing::table_not_found;
 use crate::catalog::{Catalog, function};
 use crate::functions::library::{LIBRARY, aggregate_name};
-use crate::functions::sets_mark::SETS_MARK;
-use crate::functions::{sets_mark, unknown_function};
+use crate::functions::unknown_function;
 use crate::parse::file_call::FILES_SCHEMA;
 
 /// What the library may ask about names.
@@ -133,8 +132,7 @@ impl ContextProvider for Names<'_> {
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let system = self.catalog.system_function(name).map(function::library_function);
-        let mark = || (name == SETS_MARK).then(sets_mark::sets_mark);
-        let known = system.or_else(|| LIBRARY.scalar(name)).or_else(mark);
+        let known = system.or_else(|| LIBRARY.scalar(name));
         let is_other = || {
             self.get_aggregate_meta(name).is_some()
                 || self.get_window_meta(name).is_some()

@@ -4,7 +4,8 @@ use arrow_schema::DataType;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::planner::{
-    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawDictionaryExpr,
+    RawFieldAccessExpr, RawWindowExpr,
 };
 use datafusion_expr::{Expr, ExprSchemable, GetFieldAccess, Operator};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
@@ -12,6 +13,7 @@ use types::{SqlError, SqlState};
 
 use crate::analyze::typing::{bound_operator, settled};
 use crate::functions::library::call;
+use crate::functions::sets_mark::sets_mark;
 use crate::render::type_name;
 
 /// Plans syntax for which the library wants help.
@@ -106,6 +108,15 @@ impl ExprPlanner for Syntax {
         _schema: &DFSchema,
     ) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(call("make_array", exprs)?))
+    }
+
+    /// What a statement says beside its text ([`crate::parse::marks`]).
+    fn plan_dictionary_literal(
+        &self,
+        expr: RawDictionaryExpr,
+        _schema: &DFSchema,
+    ) -> Result<PlannerResult<RawDictionaryExpr>> {
+        Ok(PlannerResult::Planned(sets_mark(expr.values)))
     }
 
     fn plan_field_access(

@@ -6,8 +6,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::functions::sets_mark::SETS_MARK;
-use crate::parse::expressions::{call, plain_arguments};
+use crate::parse::expressions::plain_arguments;
+use crate::parse::marks;
 use crate::parse::object_name::{identifier, last_name};
 
 /// Most elements of `CUBE`, as in PostgreSQL, and most sets: each is an aggregation of its own.
@@ -45,11 +45,11 @@ pub(crate) fn as_keys(select: &mut Select) -> SqlResult<()> {
     }
     let mut keys: Vec<Expr> = vec![];
     let numbered = all.into_iter().map(|set| {
-        let number = |key| number_of(meant(key, select), &mut keys).to_string();
-        set.into_iter().map(number).collect::<Vec<_>>().join(" ")
+        let number = |key| number_of(meant(key, select), &mut keys);
+        set.into_iter().map(number).collect::<Vec<_>>()
     });
-    let mark = numbered.collect::<Vec<_>>().join("/");
-    keys.push(call(SETS_MARK, vec![Expr::value(Value::SingleQuotedString(mark))]));
+    let mark = marks::grouping_sets(&numbered.collect::<Vec<_>>());
+    keys.push(mark);
     select.group_by = GroupByExpr::Expressions(keys, vec![]);
     Ok(())
 }
