@@ -12,7 +12,7 @@ use datafusion_expr::planner::{
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_sql::sqlparser::ast::TableFactor;
 
-use crate::parse::no_columns::NONE;
+use crate::analyze::no_columns::is_stand_in;
 
 /// Lets the columns of groups determine nothing outside of their query. Of base tables' primary keys
 /// PostgreSQL takes that they determine the other columns, and of nothing else; the library takes it of
@@ -40,7 +40,7 @@ impl RelationPlanner for Derived {
 
 /// The relation without columns that stand for none, unless it has no others: `*` shall not find them.
 fn without_stand_ins(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let is_own = |field: &Field| field.name() != NONE;
+    let is_own = |field: &Field| !is_stand_in(field);
     let count = plan.schema().fields().iter().filter(|field| is_own(field)).count();
     match plan {
         LogicalPlan::SubqueryAlias(named) if (1..named.schema.fields().len()).contains(&count) => {

@@ -1,17 +1,29 @@
-//! Queries and tables without columns, which have one that stands for none (`NONE`).
+//! Queries and tables without columns, which have one that stands for none. It is known by a note at its
+//! field, which it has from what it is made of, whatever it is called.
+
+use std::collections::BTreeMap;
 
 use arrow_schema::Field;
 use datafusion_common::tree_node::TreeNodeRecursion;
-use datafusion_common::{NullEquality, Result};
+use datafusion_common::metadata::FieldMetadata;
+use datafusion_common::{NullEquality, Result, ScalarValue};
 use datafusion_expr::{Distinct, Expr, JoinType, LogicalPlan, LogicalPlanBuilder};
 use types::described::Origin;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::error::from_library;
-use crate::parse::no_columns::NONE;
 
-fn is_stand_in(field: &Field) -> bool {
-    field.name() == NONE
+const NOTE: &str = "stands for no columns";
+
+/// What a column that stands for none is made of.
+pub(crate) fn stand_in() -> Expr {
+    let note = BTreeMap::from([(NOTE.to_owned(), String::new())]);
+    Expr::Literal(ScalarValue::Boolean(Some(true)), Some(FieldMetadata::new(note)))
+}
+
+/// Whether a column stands for none.
+pub(crate) fn is_stand_in(field: &Field) -> bool {
+    field.metadata().contains_key(NOTE)
 }
 
 /// The plan without the columns that stand for none.

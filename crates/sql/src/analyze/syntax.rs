@@ -11,6 +11,7 @@ use datafusion_expr::{Expr, ExprSchemable, GetFieldAccess, Operator};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use types::{SqlError, SqlState};
 
+use crate::analyze::no_columns;
 use crate::analyze::typing::{bound_operator, settled};
 use crate::functions::library::call;
 use crate::functions::sets_mark::sets_mark;
@@ -116,7 +117,10 @@ impl ExprPlanner for Syntax {
         expr: RawDictionaryExpr,
         _schema: &DFSchema,
     ) -> Result<PlannerResult<RawDictionaryExpr>> {
-        Ok(PlannerResult::Planned(sets_mark(expr.values)))
+        Ok(PlannerResult::Planned(match expr.values {
+            none if none.is_empty() => no_columns::stand_in(),
+            sets => sets_mark(sets),
+        }))
     }
 
     fn plan_field_access(

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion_common::{Column as Named, DataFusionError, Result, TableReference};
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
 use types::described::{Declared, Origin};
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::analyze::names::Names;
+use crate::analyze::no_columns::{is_stand_in, stand_in};
 use crate::catalog::Catalog;
 use crate::catalog::view::ViewDef;
 use crate::error::from_library;
-use crate::parse::no_columns::NONE;
 use crate::parse::{no_columns, precedence};
 use crate::quote::unspelled::shown;
 use crate::rewrite::steps;
@@ -24,7 +24,7 @@ use crate::rewrite::steps;
 pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Column>> {
     let plan = plan(view, &Names::new(catalog)).map_err(from_library)?;
     let origins = crate::analyze::origin::origins(&plan, catalog);
-    let own = plan.schema().fields().iter().zip(origins).filter(|(field, _)| field.name() != NONE);
+    let own = plan.schema().fields().iter().zip(origins).filter(|(field, _)| !is_stand_in(field));
     let column = |(f, origin): (&Arc<arrow_schema::Field>, Origin)| {
         let ty = match origin.declared {
             Some(Declared::Own(ty)) => ty,
@@ -58,7 +58,7 @@ impl ViewSource {
         table: Arc<dyn TableSource>,
     ) -> Result<ViewSource> {
         let scan = LogicalPlanBuilder::scan(name.clone(), table, None)?;
-        Ok(ViewSource::of(scan.project([lit(true).alias(NONE)])?.build()?))
+        Ok(ViewSource::of(scan.project([stand_in().alias(no_columns::name())])?.build()?))
     }
 }
 
@@ -94,9 +94,9 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
     let plan = crate::analyze::query::bound(query, &inside, 0)?;
-    let mut columns = plan.schema().columns();
-    let stand_in = columns.iter().find(|column| column.name == NONE).cloned();
-    columns.retain(|column| column.name != NONE);
+    let columns = plan.schema().iter().map(|named| (is_stand_in(named.1), Named::from(named)));
+    let (none, columns): (Vec<_>, Vec<_>) = columns.partition(|(stands_for_none, _)| *stands_for_none);
+    let columns: Vec<Named> = columns.into_iter().map(|(_, column)| column).collect();
     if view.columns.len() > columns.len() {
         let message = "CREATE VIEW specifies more column names than columns";
         return Err(external(SqlError::new(SqlState::SYNTAX_ERROR, message)));
@@ -119,7 +119,8 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     });
     let mut exprs: Vec<Expr> = exprs.collect();
     if exprs.is_empty() {
-        exprs.extend(stand_in.map(|column| Expr::Column(column).alias(NONE)));
+        let none = none.into_iter().next();
+        exprs.extend(none.map(|(_, column)| Expr::Column(column).alias(no_columns::name())));
     }
     LogicalPlanBuilder::from(plan).project(exprs)?.build()
 }

@@ -14,6 +14,7 @@ use super::Style;
 use crate::catalog::view::ViewDef;
 use crate::dml::target;
 use crate::parse::dialect::Postgres;
+use crate::parse::no_columns;
 use crate::parse::object_name::identifier;
 use crate::quote::{parse_name, quote_ident, quote_idents};
 
@@ -49,7 +50,9 @@ pub fn relations_in(view: &ViewDef, is_user: impl Fn(&str) -> bool) -> Vec<Strin
 fn query_of(view: &ViewDef) -> Option<Box<Query>> {
     let dialect = Postgres::for_length(view.query.len());
     let parser = Parser::new(&dialect).try_with_sql(&view.query);
-    parser.and_then(|mut parser| parser.parse_query()).ok()
+    let mut query = parser.and_then(|mut parser| parser.parse_query()).ok()?;
+    no_columns::empty(&mut query);
+    Some(query)
 }
 
 /// A default with its sequences as `spelled` has them, in parentheses unless it is a value or a call: a

@@ -14,6 +14,7 @@ use datafusion_sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence}
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
+mod empty_list;
 mod subquery;
 
 /// Operands that are read for each token: one, and again where a word is a function after all.
@@ -89,15 +90,19 @@ impl Dialect for Postgres {
         self.base.is_column_alias(word, parser) && !NAMES_BEHIND_AS.contains(word)
     }
 
-    /// Called before each operand: ends a parser that has gone back too often, and reads the queries
-    /// that the library takes for expressions. The parser does not go back over the error.
+    /// Called before each operand: ends a parser that has gone back too often, and reads lists of no
+    /// columns, and the queries that the library takes for expressions. The parser does not go back over
+    /// the error.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         let left = self.steps_left.get();
         if left == 0 {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
         self.steps_left.set(left - 1);
-        subquery::read(parser)
+        match empty_list::read(parser) {
+            Some(none) => Some(Ok(none)),
+            None => subquery::read(parser),
+        }
     }
 
     fn parse_infix(

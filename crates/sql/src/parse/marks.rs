@@ -4,6 +4,16 @@
 
 use datafusion_sql::sqlparser::ast::{DictionaryField, Expr, Ident, Value};
 
+/// What stands in a list of columns that names none.
+pub(crate) fn no_columns() -> Expr {
+    Expr::Dictionary(vec![])
+}
+
+/// Whether an expression is that.
+pub(crate) fn is_no_columns(expr: &Expr) -> bool {
+    matches!(expr, Expr::Dictionary(fields) if fields.is_empty())
+}
+
 /// Which keys of a group are a set, for each set: the numbers of the keys.
 pub(crate) fn grouping_sets(sets: &[Vec<usize>]) -> Expr {
     let set = |set: &Vec<usize>| {

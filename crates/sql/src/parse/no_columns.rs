@@ -1,40 +1,51 @@
-//! What has no columns. `SELECT` without them gets one whose name no column can have, so that its rows are
-//! told from no rows wherever the query stands, and so do tables without columns where a query reads them;
-//! what clients see, and what views are stored as, has none of that name.
+//! What has no columns. `SELECT` without them gets one that stands for none, so that its rows are told from
+//! no rows wherever the query stands, and so do tables without columns where a query reads them; what
+//! clients see, and what views are stored as, has none such.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Select, SelectItem, SetExpr, Statement, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Visit,
+    VisitMut, Visitor, VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
-use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Word};
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::dialect::Postgres;
+use super::marks;
+use super::object_name::identifier;
 use super::tokens::Tokens;
+use crate::quote::unspelled::unspelled;
 
-/// The column that stands for none.
-pub(crate) const NONE: &str = "\u{1}none";
+/// What the column that stands for none is called. Who has to know it knows it by what it is made of.
+pub(crate) fn name() -> String {
+    unspelled("no columns")
+}
 
 /// Gives each `SELECT` that names no columns that one.
-pub(super) fn fill(tokens: &mut Tokens) {
-    let mut found = begun(tokens);
-    found.retain(|at| ends_list(tokens.get(at + 1)));
-    for at in found.into_iter().rev() {
-        let span = tokens[at].span;
-        let place = Span { start: span.end, end: span.end };
-        let word = |value: &str, quote_style, keyword| {
-            let word = Word { value: value.into(), quote_style, keyword };
-            TokenWithSpan { token: Token::Word(word), span: place }
+pub(super) fn fill(statement: &mut Statement) {
+    // The visit itself never stops.
+    let _ = statement.visit(&mut Filled);
+}
+
+struct Filled;
+
+impl VisitorMut for Filled {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let is_none = match select.projection.as_slice() {
+            [] => select.distinct.is_none(),
+            [item] => stands_for_none(item),
+            _ => false,
         };
-        let column = [
-            word("TRUE", None, Keyword::TRUE),
-            word("AS", None, Keyword::AS),
-            word(NONE, Some('"'), Keyword::NoKeyword),
-        ];
-        tokens.splice(at + 1..at + 1, column);
+        if is_none {
+            let (expr, alias) = (marks::no_columns(), Ident::with_quote('"', name()));
+            select.projection = vec![SelectItem::ExprWithAlias { expr, alias }];
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -61,11 +72,10 @@ impl VisitorMut for Emptied {
 /// That the text is no query.
 pub(crate) fn stored_query(text: &str) -> Result<Query, ParserError> {
     let dialect = Postgres::for_length(text.len());
-    let mut tokens = Tokenizer::new(&dialect, text).tokenize_with_location()?;
-    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-    fill(&mut tokens);
-    let query = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_query()?;
-    Ok(*query)
+    let mut query = *Parser::new(&dialect).try_with_sql(text)?.parse_query()?;
+    // The visit itself never stops.
+    let _ = VisitMut::visit(&mut query, &mut Filled);
+    Ok(query)
 }
 
 /// Whether the words are `CREATE TABLE` with no list of columns behind the name, not even an empty one.
@@ -111,55 +121,10 @@ fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
     }
 }
 
-/// Where a query begins with this word. Behind a point it is a name, and so it is behind `AS` in a query,
-/// which is that in front of one elsewhere (`CREATE TABLE t AS SELECT`).
-fn begun(tokens: &Tokens) -> Vec<usize> {
-    let (mut found, mut in_query) = (vec![], vec![false]);
-    for (at, token) in tokens.iter().enumerate() {
-        match token.token {
-            Token::LParen => in_query.push(false),
-            Token::RParen if in_query.len() > 1 => drop(in_query.pop()),
-            _ => {}
-        }
-        let Some(is_inside) = in_query.last_mut() else { continue };
-        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        let is_name = before.is_some_and(|token| token.token == Token::Period)
-            || *is_inside && keyword(before) == Keyword::AS;
-        if keyword(Some(token)) == Keyword::SELECT && !is_name {
-            *is_inside = true;
-            found.push(at);
-        }
-    }
-    found
-}
-
-/// Whether a token cannot begin a list of columns, but what comes behind one.
-fn ends_list(token: Option<&TokenWithSpan>) -> bool {
-    match token.map(|t| &t.token) {
-        None | Some(Token::EOF | Token::SemiColon | Token::RParen) => true,
-        _ => matches!(
-            keyword(token),
-            Keyword::FROM
-                | Keyword::WHERE
-                | Keyword::GROUP
-                | Keyword::HAVING
-                | Keyword::WINDOW
-                | Keyword::ORDER
-                | Keyword::LIMIT
-                | Keyword::OFFSET
-                | Keyword::FETCH
-                | Keyword::FOR
-                | Keyword::UNION
-                | Keyword::EXCEPT
-                | Keyword::INTERSECT
-        ),
-    }
-}
-
 /// Refuses such queries where columns are wanted.
 ///
 /// # Errors
-/// 42601 where a value is, or where the other query of a `UNION` has columns.
+/// 42601 where a value is, or where the other query of a `UNION` has columns; 42P10 where their names are.
 pub(super) fn check(statement: &Statement) -> SqlResult<()> {
     match statement.visit(&mut Uses) {
         ControlFlow::Break(error) => Err(*error),
@@ -168,7 +133,12 @@ pub(super) fn check(statement: &Statement) -> SqlResult<()> {
 }
 
 fn stands_for_none(item: &SelectItem) -> bool {
-    matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == NONE)
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            marks::is_no_columns(expr)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a query has no columns, as far as it says.
@@ -196,10 +166,24 @@ fn syntax(message: impl Into<String>) -> ControlFlow<Box<SqlError>> {
     ControlFlow::Break(Box::new(SqlError::new(SqlState::SYNTAX_ERROR, message)))
 }
 
+/// 42P10 where columns of a query are named that has none.
+fn unnamed(alias: &TableAlias, body: &SetExpr) -> ControlFlow<Box<SqlError>> {
+    let count = alias.columns.len();
+    if count == 0 || !is_without(body) {
+        return ControlFlow::Continue(());
+    }
+    let name = identifier(&alias.name);
+    let message = format!("table \"{name}\" has 0 columns available but {count} columns specified");
+    ControlFlow::Break(Box::new(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)))
+}
+
 impl Visitor for Uses {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+            unnamed(&cte.alias, &cte.query.body)?;
+        }
         let mut open = vec![query.body.as_ref()];
         while let Some(body) = open.pop() {
             if let SetExpr::SetOperation { op, left, right, .. } = body {
@@ -220,6 +204,15 @@ impl Visitor for Uses {
         match select.projection.is_empty() {
             true => syntax("SELECT DISTINCT names no columns"),
             false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Self::Break> {
+        match factor {
+            TableFactor::Derived { subquery, alias: Some(alias), .. } => {
+                unnamed(alias, &subquery.body)
+            }
+            _ => ControlFlow::Continue(()),
         }
     }
 

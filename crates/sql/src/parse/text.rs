@@ -77,6 +77,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     }
     balance(&mut statement)?;
     regroup(&mut statement);
+    no_columns::fill(&mut statement);
     files::as_relations(&mut statement)?;
     normalise::normalise(&mut statement);
     let into = match &mut statement {
@@ -106,7 +107,6 @@ fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
     table::with_data(tokens);
     include::mark(tokens);
     operators::before_any(tokens);
-    no_columns::fill(tokens);
     Ok(())
 }
 

@@ -99,13 +99,13 @@ fn behind_query<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> Option<&'a T
 }
 
 /// What the parser has not read.
-fn ahead<'a>(parser: &'a Parser<'_>) -> impl Iterator<Item = &'a Token> {
+pub(super) fn ahead<'a>(parser: &'a Parser<'_>) -> impl Iterator<Item = &'a Token> {
     let tokens = (parser.index()..).map(|i| &parser.token_at(i).token);
     let tokens = tokens.take_while(|token| **token != Token::EOF);
     tokens.filter(|token| !matches!(token, Token::Whitespace(_)))
 }
 
-fn keyword(token: &Token) -> Option<Keyword> {
+pub(super) fn keyword(token: &Token) -> Option<Keyword> {
     match token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
         _ => None,
