@@ -21,6 +21,7 @@ pub(crate) mod explain;
 pub(crate) mod expressions;
 pub(crate) mod file_call;
 pub(crate) mod files;
+pub(crate) mod identity;
 pub(crate) mod include;
 pub(crate) mod lock;
 pub(crate) mod marks;

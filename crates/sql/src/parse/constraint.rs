@@ -16,7 +16,7 @@ use crate::parse::ddl::index_columns;
 use crate::parse::normalise::printed;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
-use crate::parse::{include, sequence};
+use crate::parse::include;
 use crate::sequence::{Sequence, SequenceOptions};
 
 pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {
@@ -108,13 +108,14 @@ pub(super) fn default(expr: &ast::Expr) -> SqlResult<ColumnDefault> {
     Ok(ColumnDefault::Expression(printed(expr)))
 }
 
+/// What an identity column says of itself; the name of its sequence stands beside the tree
+/// ([`super::identity`]).
 pub(super) fn identity(always: bool, given: &[ast::SequenceOptions]) -> SqlResult<Identity> {
-    let whole = |text: &str| {
+    let number = |expr: &ast::Expr| {
+        let text = expr.to_string();
         let parsed = text.replace(' ', "").parse::<i64>();
         parsed.map_err(|_| SqlError::unsupported(format!("the sequence option {text}")))
     };
-    let number = |expr: &ast::Expr| whole(&expr.to_string());
-    let mut name = None;
     let bound = |expr: &Option<ast::Expr>| expr.as_ref().map(number).transpose();
     let mut options = SequenceOptions::default();
     for option in given {
@@ -123,18 +124,13 @@ pub(super) fn identity(always: bool, given: &[ast::SequenceOptions]) -> SqlResul
             ast::SequenceOptions::IncrementBy(expr, _) => options.increment = Some(number(expr)?),
             ast::SequenceOptions::MinValue(expr) => options.least = Some(bound(expr)?),
             ast::SequenceOptions::MaxValue(expr) => options.most = Some(bound(expr)?),
-            ast::SequenceOptions::Cache(expr) => {
-                let text = expr.to_string();
-                let (cache, named) = sequence::split_name(&text);
-                options.cache = Some(whole(cache)?);
-                name = named.map(str::to_owned);
-            }
+            ast::SequenceOptions::Cache(expr) => options.cache = Some(number(expr)?),
             ast::SequenceOptions::Cycle(no) => options.cycles = Some(!no),
         }
     }
     // The greatest type: that of the column says more when it is known.
     let sequence = options.create(types::LogicalType::Int64)?;
-    Ok(Identity { sequence, name, always, standard: true })
+    Ok(Identity { sequence, name: None, always, standard: true })
 }
 
 pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<ConstraintSpec> {

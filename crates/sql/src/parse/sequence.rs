@@ -1,10 +1,6 @@
-//! `CREATE SEQUENCE` and `ALTER SEQUENCE`, read from the tokens: the grammar of PostgreSQL 15. And the
-//! options of identity columns, `IDENTITY (START WITH 10 INCREMENT BY 5)`: the library's parser takes
-//! them in one order only, so their tokens are put into it. It does not know `SEQUENCE NAME` there, which
-//! goes along with the number of `CACHE`.
+//! `CREATE SEQUENCE` and `ALTER SEQUENCE`, read from the tokens: the grammar of PostgreSQL 15.
 
-use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
@@ -154,105 +150,4 @@ fn owner(words: &mut Words<'_>) -> SqlResult<Option<(String, String)>> {
                 .with_hint("Specify OWNED BY table.column or OWNED BY NONE."))
         }
     }
-}
-
-/// The keywords that options begin with, in the parser's order.
-const ORDER: [Keyword; 6] = [
-    Keyword::INCREMENT,
-    Keyword::MINVALUE,
-    Keyword::MAXVALUE,
-    Keyword::START,
-    Keyword::CACHE,
-    Keyword::CYCLE,
-];
-
-fn keyword(token: &TokenWithSpan) -> Keyword {
-    match &token.token {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    }
-}
-
-/// Puts the options of identity columns into the parser's order.
-///
-/// Errors: those of a name behind `SEQUENCE NAME`.
-pub(super) fn order_options(text: &str, tokens: &mut Tokens) -> SqlResult<()> {
-    let verb = tokens.first().map(keyword);
-    if !matches!(verb, Some(Keyword::CREATE | Keyword::ALTER)) {
-        return Ok(());
-    }
-    let mut at = 1;
-    while at < tokens.len() {
-        let options = keyword(&tokens[at - 1]) == Keyword::IDENTITY;
-        if options && tokens[at].token == Token::LParen {
-            let end = tokens[at..].iter().position(|token| token.token == Token::RParen);
-            let Some(end) = end.map(|length| at + length) else { return Ok(()) };
-            let mut options = tokens[at + 1..end].to_vec();
-            if let Some(name) = taken_name(text, &mut options)? {
-                with_name(&mut options, &name, &tokens[at]);
-            }
-            tokens.splice(at + 1..end, ordered(&options));
-        }
-        at += 1;
-    }
-    Ok(())
-}
-
-/// Stands in the number of `CACHE` in front of the name of the sequence, which no number has.
-const NAME_MARK: char = '\u{1}';
-
-/// Takes `SEQUENCE NAME name` out of the options.
-fn taken_name(text: &str, options: &mut Vec<TokenWithSpan>) -> SqlResult<Option<String>> {
-    let is = |at: usize, word: &str| Words::new(text, &options[at..]).is(word);
-    let place = (1..options.len()).find(|&at| is(at - 1, "sequence") && is(at, "name"));
-    let Some(place) = place else { return Ok(None) };
-    let mut words = Words::new(text, &options[place + 1..]);
-    let name = words.relation()?;
-    let end = options.len() - words.rest().len();
-    options.drain(place - 1..end);
-    Ok(Some(name))
-}
-
-/// Writes the name of the sequence into the options; `near` says where they stand.
-fn with_name(options: &mut Vec<TokenWithSpan>, name: &str, near: &TokenWithSpan) {
-    let cache = options.iter().position(|token| keyword(token) == Keyword::CACHE);
-    let number = cache.and_then(|at| options.get_mut(at + 1)).map(|token| &mut token.token);
-    if let Some(Token::Number(digits, _)) = number {
-        digits.push(NAME_MARK);
-        digits.push_str(name);
-        return;
-    }
-    let usual = Token::Number(format!("1{NAME_MARK}{name}"), false);
-    let cache = [Token::make_keyword("CACHE"), usual];
-    options.extend(cache.map(|token| TokenWithSpan { token, ..near.clone() }));
-}
-
-/// The number of `CACHE`, and the name of the sequence that goes along with it.
-pub(super) fn split_name(cache: &str) -> (&str, Option<&str>) {
-    match cache.split_once(NAME_MARK) {
-        Some((number, name)) => (number, Some(name)),
-        None => (cache, None),
-    }
-}
-
-/// The options, each from the keyword that it begins with on.
-fn ordered(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let mut options: Vec<(usize, Vec<TokenWithSpan>)> = vec![];
-    let mut negated = false;
-    for token in tokens {
-        let rank = ORDER.iter().position(|word| *word == keyword(token));
-        let no = keyword(token) == Keyword::NO;
-        match (options.last_mut(), rank) {
-            // `NO` belongs to the word behind it.
-            (Some(last), Some(rank)) if negated => {
-                last.0 = rank;
-                last.1.push(token.clone());
-            }
-            (Some(last), None) if !no => last.1.push(token.clone()),
-            (_, rank) => options.push((rank.unwrap_or(0), vec![token.clone()])),
-        }
-        negated = no;
-    }
-    options.sort_by_key(|(rank, _)| *rank);
-    options.into_iter().flat_map(|(_, tokens)| tokens).collect()
 }

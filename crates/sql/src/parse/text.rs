@@ -14,7 +14,7 @@ use crate::parse::statement::transaction::Transaction;
 use crate::parse::tokens::syntax_error;
 use crate::parse::{
     alter, backup, comment, copy, create_view, cursor, ddl, deferral, dialect, dml, exclude,
-    explain, files, include, lock, no_columns, normalise, notification, operators, overriding,
+    explain, files, identity, include, lock, no_columns, normalise, notification, operators, overriding,
     prepare, refuse, reorganize, role, secret, sequence, setting, split, statement_names, table,
     tokens, vacuum, with_writes,
 };
@@ -59,7 +59,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     }
     adapt(text, &mut tokens)?;
     let overriding = overriding::taken(&mut tokens);
-    sequence::order_options(text, &mut tokens)?;
+    let sequences = identity::order_options(text, &mut tokens)?;
     let last = tokens.last().cloned();
     let names_no_list = no_columns::names_no_list(&tokens);
     let unknown = statement_names::refused(&tokens);
@@ -90,6 +90,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
         Some(named) if error.state == SqlState::FEATURE_NOT_SUPPORTED => named,
         _ => error,
     })?;
+    let dispatched = identity::named(dispatched, sequences);
     no_columns::check_list(&dispatched, names_no_list)?;
     match (overriding::with(dispatched, overriding)?, into) {
         (Statement::Query(query), Some(into)) => {
