@@ -12,6 +12,7 @@ use crate::dml::{compiled, expressions, insert, refer, target};
 use crate::parse::object_name;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
+use crate::walk::{visit_expressions, visit_expressions_mut};
 
 /// A table to be, or one that is about to change.
 #[derive(Clone, Debug)]
@@ -461,7 +462,7 @@ fn deferrable_referenced(what: &str, table: &str) -> SqlError {
 ///
 /// Errors: those of the catalog being damaged.
 pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
-    use datafusion_sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
+    use datafusion_sql::sqlparser::ast::{Expr, Ident};
     let mut expr = target::parsed(expression)?;
     let rename = |ident: &mut Ident| {
         if object_name::identifier(ident) == old {
@@ -488,7 +489,7 @@ pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
 ///
 /// Errors: those of the catalog being damaged.
 pub fn names_column(expression: &str, column: &str) -> SqlResult<bool> {
-    use datafusion_sql::sqlparser::ast::{Expr, visit_expressions};
+    use datafusion_sql::sqlparser::ast::Expr;
     let expr = target::parsed(expression)?;
     let found = visit_expressions(&expr, |e| {
         let ident = match e {

@@ -39,6 +39,7 @@ mod signatures;
 mod size;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub use crate::analyze::system::{SystemFunction, SystemValue, system_column};
 pub use crate::analyze::view::view_columns;

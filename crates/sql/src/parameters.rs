@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visit, Visitor, With};
+use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visitor, With};
 use types::{SqlError, SqlResult, SqlState, oid};
 
 use crate::analyze::inference::{Inference, relations};
@@ -24,6 +24,7 @@ use crate::parse::statement::query::Query;
 use crate::parse::template::Template;
 use crate::quote::quote_ident;
 use crate::rewrite::steps;
+use crate::walk::Walk;
 
 pub(crate) mod asked;
 pub(crate) mod check;
@@ -168,7 +169,7 @@ fn of_unnamed(
 /// the query around it cannot be bound alone, and tells what it can.
 fn of_inner(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
     let mut inner = Inner::default();
-    if !is_open(inference) || query.visit(&mut inner).is_break() {
+    if !is_open(inference) || query.walk(&mut inner).is_break() {
         return Ok(());
     }
     if let Some(named) = asked::all_named(query) {

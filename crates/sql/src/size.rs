@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DollarQuotedString, Expr, ObjectName, Query as Ast, Value, Visit, Visitor,
+    BinaryOperator, DollarQuotedString, Expr, ObjectName, Query as Ast, Value, Visitor,
 };
 
 use crate::parse::marks::grouping_set_count;
 use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
+use crate::walk::Walk;
 
 /// Parts of a query that are planned at once, which takes some milliseconds at most.
 const PARTS_MAX: usize = 64;
@@ -29,7 +30,7 @@ const GROWING: [&str; 6] =
 impl Query {
     /// Whether planning it may keep others waiting.
     pub fn is_large(&self, is_view: &dyn Fn(&str) -> bool) -> bool {
-        self.ast.visit(&mut Parts { is_view, count: 0 }).is_break()
+        self.ast.walk(&mut Parts { is_view, count: 0 }).is_break()
     }
 }
 

@@ -8,7 +8,7 @@ use datafusion_common::tree_node::{TransformedResult, TreeNode};
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
-use datafusion_sql::sqlparser::ast::{self, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{self, Visitor};
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
@@ -24,6 +24,7 @@ use crate::functions::as_case::as_case;
 use crate::functions::library::LIBRARY;
 use crate::parse::expressions::select_of;
 use crate::rewrite::steps;
+use crate::walk::Walk;
 
 impl Expr {
     /// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.
@@ -71,7 +72,7 @@ pub(crate) fn bind_scalar(
 /// The expression in words that the library knows; queries inside are refused.
 fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
     let mut query = select_of(vec![ast::SelectItem::UnnamedExpr(expr)])?;
-    if query.visit(&mut Nested(0)).is_break() {
+    if query.walk(&mut Nested(0)).is_break() {
         return Err(SqlError::unsupported("a subquery here"));
     }
     steps::of_expression(&mut query, catalog)?;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::Field;
-use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::metadata::FieldMetadata;
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{NullEquality, Result, ScalarValue};
 use datafusion_expr::{Distinct, Expr, JoinType, LogicalPlan, LogicalPlanBuilder};
 use types::described::Origin;

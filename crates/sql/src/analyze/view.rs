@@ -95,7 +95,8 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let inside = Names::within(names.catalog, open);
     let plan = crate::analyze::query::bound(query, &inside, 0)?;
     let columns = plan.schema().iter().map(|named| (is_stand_in(named.1), Named::from(named)));
-    let (none, columns): (Vec<_>, Vec<_>) = columns.partition(|(stands_for_none, _)| *stands_for_none);
+    let (none, columns): (Vec<_>, Vec<_>) =
+        columns.partition(|(stands_for_none, _)| *stands_for_none);
     let columns: Vec<Named> = columns.into_iter().map(|(_, column)| column).collect();
     if view.columns.len() > columns.len() {
         let message = "CREATE VIEW specifies more column names than columns";

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    ObjectName, ObjectNamePart, Query, Select, SelectItem, TableFactor, Value, Visit, VisitMut,
-    Visitor, VisitorMut,
+    ObjectName, ObjectNamePart, Query, Select, SelectItem, TableFactor, Value, Visitor, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
 
@@ -17,6 +16,7 @@ use crate::parse::dialect::Postgres;
 use crate::parse::no_columns;
 use crate::parse::object_name::identifier;
 use crate::quote::{parse_name, quote_ident, quote_idents};
+use crate::walk::{Walk, WalkMut, visit_expressions};
 
 /// The query of a view with a semicolon behind it. `is_user` tells users' relations from others.
 pub fn view_as_written(view: &ViewDef, is_user: impl Fn(&str) -> bool, style: Style) -> String {
@@ -27,9 +27,9 @@ pub fn view_as_written(view: &ViewDef, is_user: impl Fn(&str) -> bool, style: St
     if style.qualified {
         let mut qualify = Qualify { is_user: &is_user, named: vec![], found: vec![] };
         // The visit itself never stops.
-        let _ = VisitMut::visit(&mut query, &mut qualify);
+        let _ = query.walk_mut(&mut qualify);
     }
-    let _ = VisitMut::visit(&mut query, &mut Sequences { spelled: &spelled });
+    let _ = query.walk_mut(&mut Sequences { spelled: &spelled });
     if view.columns.is_empty() {
         return format!(" {query};");
     }
@@ -41,7 +41,7 @@ pub fn view_as_written(view: &ViewDef, is_user: impl Fn(&str) -> bool, style: St
 pub fn relations_in(view: &ViewDef, is_user: impl Fn(&str) -> bool) -> Vec<String> {
     let Some(mut query) = query_of(view) else { return vec![] };
     let mut qualify = Qualify { is_user: &is_user, named: vec![], found: vec![] };
-    let _ = VisitMut::visit(&mut query, &mut qualify);
+    let _ = query.walk_mut(&mut qualify);
     qualify.found.sort();
     qualify.found.dedup();
     qualify.found
@@ -59,7 +59,7 @@ fn query_of(view: &ViewDef) -> Option<Box<Query>> {
 /// column's default is no expression of any kind.
 pub fn default_as_written(text: &str, spelled: impl Fn(&str) -> String) -> String {
     let Ok(mut expression) = target::parsed(text) else { return text.to_owned() };
-    let _ = VisitMut::visit(&mut expression, &mut Sequences { spelled: &spelled });
+    let _ = expression.walk_mut(&mut Sequences { spelled: &spelled });
     match expression {
         Expr::Value(_) | Expr::Function(_) | Expr::Cast { .. } | Expr::Nested(_) => {
             expression.to_string()
@@ -72,7 +72,7 @@ pub fn default_as_written(text: &str, spelled: impl Fn(&str) -> String) -> Strin
 pub fn sequences_in(text: &str) -> Vec<String> {
     let mut found = vec![];
     let Ok(expression) = target::parsed(text) else { return found };
-    let _ = datafusion_sql::sqlparser::ast::visit_expressions(&expression, |expr| {
+    let _ = visit_expressions(&expression, |expr| {
         if let Expr::Function(function) = expr {
             found.extend(named_sequence(function));
         }
@@ -85,7 +85,7 @@ pub fn sequences_in(text: &str) -> Vec<String> {
 pub fn grouped_by(view: &ViewDef) -> Vec<Vec<String>> {
     let Some(query) = query_of(view) else { return vec![] };
     let mut groups = Groups(vec![]);
-    let _ = Visit::visit(&query, &mut groups);
+    let _ = query.walk(&mut groups);
     groups.0
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion_common::DFSchema;
-use datafusion_sql::sqlparser::ast::{self, Spanned, UnaryOperator, Value, Visit};
+use datafusion_sql::sqlparser::ast::{self, Spanned, UnaryOperator, Value};
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
@@ -24,6 +24,7 @@ use crate::parse::dml;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::statement::overriding::Overriding;
 use crate::parse::statement::query::Query;
+use crate::walk::Walk;
 
 const DIFFERENT_LENGTHS: &str = "VALUES lists must all be the same length";
 
@@ -211,7 +212,7 @@ pub(crate) fn has_query(expr: &ast::Expr) -> bool {
             ControlFlow::Break(())
         }
     }
-    expr.visit(&mut Queries).is_break()
+    expr.walk(&mut Queries).is_break()
 }
 
 /// The query with its quoted literals typed as the columns that they go to.

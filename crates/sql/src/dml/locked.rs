@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     self, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, LimitClause, NonBlock, Select,
-    SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
+    SelectItem, SetExpr, TableFactor, Value, Visitor,
 };
 use types::SqlResult;
 
@@ -16,6 +16,7 @@ use crate::parse::lock::{RowLockMode, mode_of};
 use crate::parse::object_name::name;
 use crate::parse::statement::query::Query;
 use crate::quote::unspelled::apart;
+use crate::walk::Walk;
 
 /// A query that locks rows of tables, to be planned in a [`TargetCatalog`] of these. Behind its own columns
 /// it has those of their keys, one table after the other: the primary key, or the row id.
@@ -115,7 +116,7 @@ fn has_locks(ast: &ast::Query) -> bool {
             }
         }
     }
-    ast.visit(&mut Inside).is_break()
+    ast.walk(&mut Inside).is_break()
 }
 
 /// The relations with the modes of the clauses; `None` where not all that is locked is a table whose rows

@@ -11,7 +11,7 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_common::{DataFusionError, ExprSchema, Result};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias};
-use datafusion_sql::sqlparser::ast::{CteAsMaterialized, Query, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{CteAsMaterialized, Query, Visitor};
 use stdx::{HashMap, HashSet};
 use types::SqlResult;
 
@@ -21,6 +21,7 @@ use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SERIES;
 use crate::physical::shared::SharedQuery;
 use crate::plan::Node;
+use crate::walk::Walk;
 
 /// A shared query with its plan.
 pub(crate) struct Planned {
@@ -47,7 +48,7 @@ impl Named {
     pub(crate) fn of(query: &Query) -> Named {
         let mut named = Named::default();
         // The visit itself never stops.
-        let _ = query.visit(&mut named);
+        let _ = query.walk(&mut named);
         named
     }
 }

@@ -5,12 +5,13 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, Value, Values, VisitMut,
-    VisitorMut,
+    BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, Value, Values, VisitorMut,
 };
 use types::SqlError;
 
 use super::tokens::too_deep;
+
+use crate::walk::WalkMut;
 
 /// Deepest tree of expressions, subqueries included. Parser, binder and optimiser recurse several times
 /// per level; where the library is not optimised, 8 MiB of stack are enough for this depth.
@@ -30,8 +31,8 @@ const CONJUNCTS_MAX: usize = 300;
 const CHAIN_MIN: usize = 16;
 
 /// Rewrites a statement or query in place. Errors: 54001 for what stays too deep.
-pub(crate) fn balance(tree: &mut impl VisitMut) -> Result<(), SqlError> {
-    match tree.visit(&mut Balance::default()) {
+pub(crate) fn balance(tree: &mut impl WalkMut) -> Result<(), SqlError> {
+    match tree.walk_mut(&mut Balance::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(too_deep()),
     }

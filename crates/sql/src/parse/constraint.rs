@@ -13,11 +13,12 @@ use super::deferral;
 use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
 use crate::parse::column_type::column_type;
 use crate::parse::ddl::index_columns;
+use crate::parse::include;
 use crate::parse::normalise::printed;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
-use crate::parse::include;
 use crate::sequence::{Sequence, SequenceOptions};
+use crate::walk::visit_expressions;
 
 pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {
     let name = identifier(&def.name);
@@ -204,7 +205,7 @@ fn action(given: Option<Action>) -> ReferentialAction {
 fn columns_of(expr: &ast::Expr) -> Vec<String> {
     let mut found = BTreeSet::new();
     // The visit itself never stops.
-    let _ = ast::visit_expressions(expr, |e| {
+    let _ = visit_expressions(expr, |e| {
         match e {
             ast::Expr::Identifier(ident) => {
                 found.insert(identifier(ident));

@@ -8,6 +8,7 @@ use types::{SqlError, SqlResult};
 use crate::catalog::view::ViewDef;
 use crate::parse::statement::create::CreateView;
 use crate::parse::{file_call, no_columns, normalise, object_name};
+use crate::walk::visit_relations;
 
 /// The statement with its query as text.
 pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> {
@@ -22,7 +23,7 @@ pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> 
     let name = object_name::name(&create.name)?;
     let mut relations = Vec::new();
     // The visit itself never stops.
-    let _ = ast::visit_relations(&create.query, |relation| {
+    let _ = visit_relations(&create.query, |relation| {
         relations.extend(object_name::name(relation).ok());
         ControlFlow::<()>::Continue(())
     });

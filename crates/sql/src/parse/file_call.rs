@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{ObjectName, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{ObjectName, Visitor};
 
 use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
+use crate::walk::Walk;
 
 /// The schema of the relations that stand for files.
 pub const FILES_SCHEMA: &str = "pg_files";
@@ -92,7 +93,7 @@ impl Query {
     pub fn files(&self) -> Vec<FileCall> {
         let mut found = Found::default();
         // The visit itself never stops.
-        let _ = self.ast.visit(&mut found);
+        let _ = self.ast.walk(&mut found);
         found.0
     }
 }
@@ -121,9 +122,9 @@ fn is_of_files(relation: &ObjectName) -> bool {
 }
 
 /// Whether a syntax tree reads files.
-pub(crate) fn reads_files(tree: &impl Visit) -> bool {
+pub(crate) fn reads_files(tree: &impl Walk) -> bool {
     let mut found = Found::default();
     // The visit itself never stops.
-    let _ = tree.visit(&mut found);
+    let _ = tree.walk(&mut found);
     !found.0.is_empty()
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor, Visit};
+use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::parse::clauses::KEY_MARK;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::query::Query;
+use crate::walk::Walk;
 
 /// What a query that locks rows does when it cannot have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +122,7 @@ impl Query {
     fn locks(&self) -> Locks {
         let mut locks = Locks::default();
         // It never breaks off.
-        let _ = self.ast.visit(&mut locks);
+        let _ = self.ast.walk(&mut locks);
         let named = std::mem::take(&mut locks.named);
         let is_with = |r: &LockedRelation| r.schema.is_none() && named.contains(&r.name);
         locks.relations.retain(|relation| !is_with(relation));

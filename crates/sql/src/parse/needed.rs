@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{self, Expr, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{self, Expr, Visitor};
 
 use super::dml::{Arbiter, Assignment};
 use crate::parse::dml::{Delete, Insert, Update};
@@ -11,6 +11,7 @@ use crate::parse::role::Privilege;
 use crate::parse::statement::alter::{AlterTable, Alteration};
 use crate::parse::statement::constraint::{ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
+use crate::walk::Walk;
 
 impl Insert {
     /// What the statement does to its table.
@@ -79,7 +80,7 @@ fn referenced(constraint: &ConstraintSpec) -> Option<&str> {
 }
 
 fn reads_a_column(assignment: &Assignment) -> bool {
-    assignment.value.visit(&mut Columns).is_break()
+    assignment.value.walk(&mut Columns).is_break()
 }
 
 /// Stops at the first column.

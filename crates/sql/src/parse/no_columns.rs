@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Visit,
-    VisitMut, Visitor, VisitorMut,
+    Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Visitor,
+    VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
@@ -18,6 +18,7 @@ use super::marks;
 use super::object_name::identifier;
 use super::tokens::Tokens;
 use crate::quote::unspelled::unspelled;
+use crate::walk::{Walk, WalkMut};
 
 /// What the column that stands for none is called. Who has to know it knows it by what it is made of.
 pub(crate) fn name() -> String {
@@ -27,7 +28,7 @@ pub(crate) fn name() -> String {
 /// Gives each `SELECT` that names no columns that one.
 pub(super) fn fill(statement: &mut Statement) {
     // The visit itself never stops.
-    let _ = statement.visit(&mut Filled);
+    let _ = statement.walk_mut(&mut Filled);
 }
 
 struct Filled;
@@ -52,7 +53,7 @@ impl VisitorMut for Filled {
 /// Takes the columns that stand for none out of a query again, which is to be kept as text.
 pub(crate) fn empty(query: &mut Query) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Emptied);
+    let _ = query.walk_mut(&mut Emptied);
 }
 
 struct Emptied;
@@ -74,7 +75,7 @@ pub(crate) fn stored_query(text: &str) -> Result<Query, ParserError> {
     let dialect = Postgres::for_length(text.len());
     let mut query = *Parser::new(&dialect).try_with_sql(text)?.parse_query()?;
     // The visit itself never stops.
-    let _ = VisitMut::visit(&mut query, &mut Filled);
+    let _ = query.walk_mut(&mut Filled);
     Ok(query)
 }
 
@@ -126,7 +127,7 @@ fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
 /// # Errors
 /// 42601 where a value is, or where the other query of a `UNION` has columns; 42P10 where their names are.
 pub(super) fn check(statement: &Statement) -> SqlResult<()> {
-    match statement.visit(&mut Uses) {
+    match statement.walk(&mut Uses) {
         ControlFlow::Break(error) => Err(*error),
         ControlFlow::Continue(()) => Ok(()),
     }

@@ -9,15 +9,16 @@ use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
+    Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitorMut,
 };
 
 use crate::parse::expressions::{call_with, take};
 use crate::parse::{object_name, type_names, vectors};
+use crate::walk::WalkMut;
 
 /// Takes the qualifiers away.
 pub(crate) fn normalise(statement: &mut Statement) {
-    let ControlFlow::Continue(()) = statement.visit(&mut Normalise);
+    let ControlFlow::Continue(()) = statement.walk_mut(&mut Normalise);
 }
 
 struct Normalise;
@@ -218,9 +219,9 @@ fn plain_function(function: &mut Function) {
 }
 
 /// The text of a part of a statement, to be read again: functions without parentheses have none.
-pub(crate) fn printed<T: VisitMut + Clone + Display>(part: &T) -> String {
+pub(crate) fn printed<T: WalkMut + Clone + Display>(part: &T) -> String {
     let mut part = part.clone();
-    let ControlFlow::Continue(()) = part.visit(&mut WithoutParentheses);
+    let ControlFlow::Continue(()) = part.walk_mut(&mut WithoutParentheses);
     part.to_string()
 }
 

@@ -4,13 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, UnaryOperator, Value, VisitMut, VisitorMut,
-};
+use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, VisitorMut};
+
+use crate::walk::WalkMut;
 
 /// Rewrites a statement or query in place.
-pub(crate) fn regroup(tree: &mut impl VisitMut) {
-    let ControlFlow::<()>::Continue(()) = tree.visit(&mut Regroup) else { return };
+pub(crate) fn regroup(tree: &mut impl WalkMut) {
+    let ControlFlow::<()>::Continue(()) = tree.walk_mut(&mut Regroup) else { return };
 }
 
 struct Regroup;

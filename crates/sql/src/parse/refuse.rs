@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    LimitClause, Query, Select, Statement, TableFactor, UnaryOperator, Value, Visit, Visitor,
-    visit_relations,
+    LimitClause, Query, Select, Statement, TableFactor, UnaryOperator, Value, Visitor,
 };
 use types::{SqlError, SqlResult};
 
 use crate::parse::object_name;
+use crate::walk::{Walk, visit_relations};
 
 /// Most relations in one `FROM` clause: each makes the tree of joins a level deeper.
 const FROM_MAX: usize = 64;
@@ -115,7 +115,7 @@ fn is_unknown_operator(op: &BinaryOperator) -> bool {
 
 /// 0A000 for what would silently have no effect.
 pub(super) fn dropped_silently(statement: &Statement) -> SqlResult<()> {
-    match statement.visit(&mut Refuse) {
+    match statement.walk(&mut Refuse) {
         ControlFlow::Break(error) => Err(*error),
         ControlFlow::Continue(()) => Ok(()),
     }

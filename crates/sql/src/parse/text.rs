@@ -14,9 +14,9 @@ use crate::parse::statement::transaction::Transaction;
 use crate::parse::tokens::syntax_error;
 use crate::parse::{
     alter, backup, comment, copy, create_view, cursor, ddl, deferral, dialect, dml, exclude,
-    explain, files, identity, include, lock, no_columns, normalise, notification, operators, overriding,
-    prepare, refuse, reorganize, role, secret, sequence, setting, split, statement_names, table,
-    tokens, vacuum, with_writes,
+    explain, files, identity, include, lock, no_columns, normalise, notification, operators,
+    overriding, prepare, refuse, reorganize, role, secret, sequence, setting, split,
+    statement_names, table, tokens, vacuum, with_writes,
 };
 
 /// Parses all statements of `text`, separated by semicolons.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{self, ObjectName, Visitor};
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::template::Template;
 use crate::parse::object_name::identifier;
 use crate::parse::{balance, tokens};
+use crate::walk::Walk;
 
 /// A relation that a statement names without a schema.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +36,7 @@ impl Template {
         }
         let mut named = Named::default();
         // The visit itself never stops.
-        let _ = statement.visit(&mut named);
+        let _ = statement.walk(&mut named);
         let Named { relations, defined } = named;
         relations.into_iter().filter(|relation| !defined.contains(&relation.name)).collect()
     }

@@ -14,6 +14,7 @@ use crate::parse::object_name::identifier;
 use crate::parse::statement::{Statement, WithWrites};
 use crate::parse::text::{parse, query_or_change};
 use crate::quote::quote_ident;
+use crate::walk::visit_relations;
 
 /// The schema of what parts of the statement that runs have given, by their numbers from 0.
 pub const RESULTS_SCHEMA: &str = "pg_with";
@@ -71,7 +72,7 @@ fn different_names(with: &ast::With) -> SqlResult<()> {
 
 /// Whether a query names the relation anywhere.
 fn names(query: &ast::Query, name: &str) -> bool {
-    let found = ast::visit_relations(query, |relation| match relation.0.as_slice() {
+    let found = visit_relations(query, |relation| match relation.0.as_slice() {
         [part] if part.as_ident().is_some_and(|ident| identifier(ident) == name) => {
             ControlFlow::Break(())
         }

@@ -8,15 +8,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
-    Expr, Function, Ident, ObjectName, Query, VisitMut, VisitorMut,
-};
+use datafusion_sql::sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, VisitorMut};
 use types::{SqlError, SqlResult};
 
 use crate::catalog::Catalog;
 use crate::functions::library::LIBRARY;
 use crate::parse::object_name::last_name;
 use crate::parse::tokens;
+use crate::walk::WalkMut;
 
 /// Steps that finding a type may take for each part of the expression: what is not nested takes a few.
 const STEPS_PER_PART: u64 = 16;
@@ -30,7 +29,7 @@ const STEPS_FREE: u64 = 1 << 13;
 /// 54001 for an expression whose type cannot be found in a reasonable time.
 pub(crate) fn prepare(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
     let mut calls = Calls { catalog, open: vec![Steps::default()] };
-    match query.visit(&mut calls) {
+    match query.walk_mut(&mut calls) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use chrono::{DateTime, Utc};
 use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArguments, Query, TimezoneInfo, Value,
-    visit_expressions_mut,
 };
 
 use crate::catalog::Catalog;
 use crate::parse::object_name::identifier;
+use crate::walk::visit_expressions_mut;
 
 /// What a function of the clock gives.
 #[derive(Clone, Copy)]

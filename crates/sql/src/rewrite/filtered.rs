@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{
     CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
-    visit_expressions,
 };
+
+use crate::walk::visit_expressions;
 
 /// Puts each argument that has a subquery into a `CASE` of the filter: the library computes arguments for all
 /// rows, and a subquery of two rows is an error where a row asks for it.

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Query, Select, Value, Visit, Visitor,
+    BinaryOperator, Expr, GroupByExpr, Query, Select, Value, Visitor,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -12,6 +12,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use crate::functions::library::is_aggregate;
 use crate::parse::expressions::binary;
 use crate::parse::object_name::last_name;
+use crate::walk::Walk;
 
 /// Has such a query count its rows, for the library knows queries with groups by their aggregates.
 pub(crate) fn without_groups(select: &mut Select) {
@@ -41,13 +42,13 @@ fn any_number_of_rows() -> Expr {
     parser.and_then(|mut parser| parser.parse_expr()).unwrap_or_else(|_| always())
 }
 
-fn has_aggregate(part: &impl Visit) -> bool {
-    part.visit(&mut Aggregates { depth: 0, or_windows: false }).is_break()
+fn has_aggregate(part: &impl Walk) -> bool {
+    part.walk(&mut Aggregates { depth: 0, or_windows: false }).is_break()
 }
 
 /// Whether an expression has an aggregate or a window function of its query.
 pub(crate) fn is_of_many_rows(expr: &Expr) -> bool {
-    expr.visit(&mut Aggregates { depth: 0, or_windows: true }).is_break()
+    expr.walk(&mut Aggregates { depth: 0, or_windows: true }).is_break()
 }
 
 /// Stops at an aggregate of this query, or a window function, too.

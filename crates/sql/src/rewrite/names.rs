@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableAlias, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut, visit_expressions,
+    TableAlias, TableFactor, TrimWhereField, Value, VisitorMut,
 };
 use stdx::HashMap;
 use types::LogicalType;
@@ -13,6 +13,7 @@ use types::LogicalType;
 use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SET_FUNCTIONS;
 use crate::quote::unspelled::apart;
+use crate::walk::{WalkMut, visit_expressions};
 
 mod distinct_on;
 mod hidden;
@@ -195,9 +196,9 @@ fn short(ty: &LogicalType) -> &'static str {
 /// Names the computed columns of all queries inside as PostgreSQL does, and makes them distinct.
 pub(crate) fn name_inner_outputs(query: &mut Query) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Outputs::default());
+    let _ = query.walk_mut(&mut Outputs::default());
     // The visit itself never stops.
-    let _ = query.visit(&mut Subqueries::default());
+    let _ = query.walk_mut(&mut Subqueries::default());
 }
 
 #[derive(Default)]

@@ -4,16 +4,17 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor,
-    TableWithJoins, Value, VisitMut, VisitorMut,
+    TableWithJoins, Value, VisitorMut,
 };
 
 use crate::rewrite::relations::{Relations, shared};
+use crate::walk::WalkMut;
 
 /// Writes the columns of natural joins out, in all queries inside. Joins of what has columns that are not
 /// known stay.
 pub(crate) fn write_columns(query: &mut Query, relations: &Relations<'_>) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Natural { relations });
+    let _ = query.walk_mut(&mut Natural { relations });
 }
 
 struct Natural<'a> {

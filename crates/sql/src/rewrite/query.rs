@@ -4,9 +4,9 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    self, BinaryOperator, CharacterLength, DataType, DateTimeField, Expr, Function, FunctionArg,
+    BinaryOperator, CharacterLength, DataType, DateTimeField, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, Ident, Interval, LimitClause, ObjectName, Query, Select,
-    SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+    SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -22,12 +22,13 @@ use crate::rewrite::{
     filtered, grouping, having, merged, natural, ordered_set, recursion, rows, special, values,
     whole_rows,
 };
+use crate::walk::{WalkMut, visit_expressions};
 
 /// Rewrites a query in place.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
     let relations = Relations::of(query, catalog);
     natural::write_columns(query, &relations);
-    match query.visit(&mut Rewrite { relations, windows: OpenWindows::default() }) {
+    match query.walk_mut(&mut Rewrite { relations, windows: OpenWindows::default() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -483,6 +484,6 @@ fn names_columns(arg: &FunctionArg) -> bool {
         ControlFlow::Continue(())
     };
     // The visit itself never stops.
-    let _ = ast::visit_expressions(arg, named);
+    let _ = visit_expressions(arg, named);
     found
 }

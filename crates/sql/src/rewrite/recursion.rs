@@ -3,8 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Cte, Ident, Query, SetExpr, SetOperator, visit_relations};
+use datafusion_sql::sqlparser::ast::{Cte, Ident, Query, SetExpr, SetOperator};
 use types::{SqlError, SqlResult};
+
+use crate::walk::visit_relations;
 
 /// Puts a `UNION` that names itself nowhere in parentheses, which makes it a query like others.
 ///

@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     self, Cte, GroupByExpr, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins,
-    Visit, Visitor,
+    Visitor,
 };
 use stdx::HashMap;
 
 use crate::catalog::Catalog;
 use crate::parse::object_name::{identifier, last_name};
 use crate::rewrite::names::item_name;
+use crate::walk::Walk;
 
 /// The relations that a query may name.
 pub(crate) struct Relations<'a> {
@@ -36,7 +37,7 @@ impl<'a> Relations<'a> {
     pub(crate) fn of(query: &Query, catalog: &'a dyn Catalog) -> Relations<'a> {
         let mut named = Named::default();
         // The visit itself never stops.
-        let _ = query.visit(&mut named);
+        let _ = query.walk(&mut named);
         Relations { catalog, queries: named.0, known: RefCell::default(), depth: Cell::new(0) }
     }
 

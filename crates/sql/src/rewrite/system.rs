@@ -11,18 +11,19 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause,
     FunctionArguments, GroupByExpr, Ident, ObjectNamePart, OrderByExpr, OrderByKind, Query, Select,
-    SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
+    SelectItem, SetExpr, TableFactor, Value, VisitorMut,
 };
 
 use crate::parse::expressions::{call_with, take};
 use crate::parse::{object_name, set_functions, vectors};
 use crate::rewrite::having::is_of_many_rows;
+use crate::walk::WalkMut;
 
 /// Rewrites a whole query.
 pub(crate) fn rewrite(query: &mut Query) {
     show_names(&mut query.body);
     table_oids::replace(query);
-    let ControlFlow::Continue(()) = query.visit(&mut Rewrite);
+    let ControlFlow::Continue(()) = query.walk_mut(&mut Rewrite);
 }
 
 /// The object identifier types that a cast can name.

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visit,
-    Visitor,
+    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visitor,
 };
 use types::SqlResult;
 
@@ -12,6 +11,7 @@ use crate::parse::dml::row_query;
 use crate::parse::expressions::cast_as;
 use crate::rewrite::common_type;
 use crate::rewrite::common_type::Column;
+use crate::walk::Walk;
 
 /// Each row that becomes a query of its own costs a part of a millisecond.
 const BOUND_ONE_BY_ONE_MAX: usize = 64;
@@ -21,7 +21,7 @@ const BOUND_ONE_BY_ONE_MAX: usize = 64;
 pub(crate) fn as_selects(query: &mut Query) -> SqlResult<()> {
     let SetExpr::Values(values) = query.body.as_mut() else { return Ok(()) };
     let is_open = give_types(&mut values.rows)?;
-    if !is_open && values.visit(&mut Queries).is_continue() {
+    if !is_open && values.walk(&mut Queries).is_continue() {
         return Ok(());
     }
     let selects = values.rows.iter().map(|row| select(&row.content));

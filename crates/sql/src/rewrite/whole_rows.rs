@@ -7,13 +7,14 @@ use datafusion_sql::sqlparser::ast::{
     DuplicateTreatment, ExceptSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, JoinOperator, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    VisitorMut, WildcardAdditionalOptions,
 };
 use types::{SqlError, SqlResult};
 
 use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::{identifier, last_name};
 use crate::quote::unspelled::unspelled;
+use crate::walk::WalkMut;
 
 /// Gives the relations whose rows are counted so a column that is true, and counts that.
 ///
@@ -22,7 +23,7 @@ use crate::quote::unspelled::unspelled;
 pub(crate) fn count_existing(select: &mut Select) -> SqlResult<()> {
     let mut counted = Counted { depth: 0, relations: vec![], replaces: false, distinct: false };
     // The visit itself never stops.
-    let _ = select.visit(&mut counted);
+    let _ = select.walk_mut(&mut counted);
     if counted.distinct {
         return Err(SqlError::unsupported("count(DISTINCT row)"));
     }
@@ -37,7 +38,7 @@ pub(crate) fn count_existing(select: &mut Select) -> SqlResult<()> {
     }
     hide_marks(select, &counted.relations);
     counted.replaces = true;
-    let _ = select.visit(&mut counted);
+    let _ = select.walk_mut(&mut counted);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
 use arrow_schema::{Field, Schema};
 use datafusion_common::DFSchema;
-use datafusion_sql::sqlparser::ast::{self, FunctionArguments, Ident, visit_expressions_mut};
+use datafusion_sql::sqlparser::ast::{self, FunctionArguments, Ident};
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlResult, oid};
 
@@ -15,6 +15,7 @@ use crate::parse::object_name::last_name;
 use crate::parse::template::Parameter;
 use crate::point::placeholder;
 use crate::quote::unspelled::unspelled;
+use crate::walk::visit_expressions_mut;
 
 /// What the row of the values is called: no table has this name.
 fn relation() -> String {

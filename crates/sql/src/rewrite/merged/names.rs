@@ -3,17 +3,18 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Select, SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut, visit_expressions,
+    Expr, Query, Select, SelectItem, SetExpr, TableFactor, VisitorMut,
 };
 
 use crate::rewrite::merged::{Merged, find};
 use crate::rewrite::relations::Relations;
+use crate::walk::{WalkMut, visit_expressions};
 
 /// Puts the values of merged columns in the place of their names, in subqueries too unless something there
 /// has the name, or may have it.
-pub(crate) fn replace(tree: &mut impl VisitMut, merged: &[Merged], relations: &Relations<'_>) {
+pub(crate) fn replace(tree: &mut impl WalkMut, merged: &[Merged], relations: &Relations<'_>) {
     // The visit itself never stops.
-    let _ = tree.visit(&mut Names { merged, relations, around: vec![], unseen: vec![] });
+    let _ = tree.walk_mut(&mut Names { merged, relations, around: vec![], unseen: vec![] });
 }
 
 /// Whether a select may name a merged column: by a name alone, or by `*`.

@@ -6,16 +6,17 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, Visit, VisitMut,
-    Visitor, VisitorMut, With,
+    SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, Visitor, VisitorMut,
+    With,
 };
 
 use crate::parse::object_name::identifier;
 use crate::quote::unspelled::apart;
+use crate::walk::{Walk, WalkMut};
 
 /// Whether another query stands in this one: only there a relation can be an outer one.
 pub(crate) fn has_inner_query(query: &Query) -> bool {
-    Visit::visit(query, &mut Inner { depth: 0 }).is_break()
+    query.walk(&mut Inner { depth: 0 }).is_break()
 }
 
 /// Stops at a query within another one.
@@ -49,7 +50,7 @@ pub(crate) fn with_relation_renamed(query: &Query, relation: &str) -> Query {
     let new = Ident::with_quote('"', format!("{relation}_{number}"));
     let mut renamed = query.clone();
     // The visit itself never stops.
-    let _ = VisitMut::visit(&mut renamed, &mut Renaming { relation, new });
+    let _ = renamed.walk_mut(&mut Renaming { relation, new });
     renamed
 }
 
@@ -135,7 +136,7 @@ impl VisitorMut for Renaming<'_> {
 /// second. Who names it knows it by the old one.
 pub(crate) fn set_nested_apart(query: &mut Query) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Nested::default());
+    let _ = query.walk_mut(&mut Nested::default());
 }
 
 /// The names of the queries of each `WITH` around, and how many have been renamed.
@@ -189,9 +190,9 @@ struct Renamed {
 }
 
 impl Renamed {
-    fn within(&self, tree: &mut impl VisitMut) {
+    fn within(&self, tree: &mut impl WalkMut) {
         // The visit itself never stops.
-        let _ = tree.visit(&mut &*self);
+        let _ = tree.walk_mut(&mut &*self);
     }
 }
 

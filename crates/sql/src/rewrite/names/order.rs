@@ -5,14 +5,14 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Distinct, Expr, Ident, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, TableFactor,
-    Value, visit_expressions,
+    Distinct, Expr, Ident, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value,
 };
 
 use crate::parse::expressions::parsed_query;
 use crate::parse::object_name::identifier;
 use crate::quote::unspelled::apart;
 use crate::rewrite::names::item_name;
+use crate::walk::visit_expressions;
 
 /// Sets such outputs of the outermost query apart; who names one alone in `ORDER BY` means the output,
 /// and then its position.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Distinct, Expr, Ident, ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableFactor, VisitMut, VisitorMut, visit_expressions,
+    TableFactor, VisitorMut,
 };
 
 use crate::parse::expressions::parsed_query;
@@ -14,11 +14,12 @@ use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SET_FUNCTIONS;
 use crate::quote::unspelled::apart;
 use crate::rewrite::names::item_name;
+use crate::walk::{WalkMut, visit_expressions};
 
 /// Wraps such queries, wherever they stand.
 pub(crate) fn wrap_unnested(query: &mut Query) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Unnested);
+    let _ = query.walk_mut(&mut Unnested);
 }
 
 struct Unnested;

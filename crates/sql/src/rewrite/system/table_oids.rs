@@ -4,17 +4,18 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Select, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    Expr, Query, Select, TableFactor, TableWithJoins, Value, VisitorMut,
 };
 use stdx::HashMap;
 
 use crate::parse::expressions::call_with;
 use crate::parse::object_name::identifier;
 use crate::rewrite::system::{Never, call};
+use crate::walk::WalkMut;
 
 /// Puts the oid of the relation in place of the column.
 pub(crate) fn replace(query: &mut Query) {
-    let ControlFlow::Continue(()) = query.visit(&mut Replace { scopes: vec![] });
+    let ControlFlow::Continue(()) = query.walk_mut(&mut Replace { scopes: vec![] });
 }
 
 /// The relations that a `SELECT` and those around it read, the innermost last.
