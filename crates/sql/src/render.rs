@@ -2,10 +2,12 @@
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_expr::expr::{AggregateFunctionParams, InList};
 use datafusion_expr::{Case, Expr, Operator};
 use types::text::format_value;
+
+use crate::walk::nodes::Nodes;
 
 /// A bound expression as SQL.
 pub(crate) fn expression(expr: &Expr) -> String {

@@ -4,6 +4,8 @@
 //! functions: with one for each of our visitors they were half of this crate's code. Here a visitor is behind a
 //! pointer, so that there is one for each type that visitors break off with.
 
+pub(crate) mod nodes;
+
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{

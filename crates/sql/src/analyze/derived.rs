@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::Field;
-use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{FunctionalDependencies, Result};
 use datafusion_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
@@ -13,6 +12,7 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_sql::sqlparser::ast::TableFactor;
 
 use crate::analyze::no_columns::is_stand_in;
+use crate::walk::nodes::Nodes;
 
 /// Lets the columns of groups determine nothing outside of their query. Of base tables' primary keys
 /// PostgreSQL takes that they determine the other columns, and of nothing else; the library takes it of

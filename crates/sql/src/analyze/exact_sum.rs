@@ -2,11 +2,13 @@
 
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast};
 use datafusion_optimizer::AnalyzerRule;
+
+use crate::walk::nodes::{Nodes, erased};
 
 /// Widens the argument of `sum` where 64 bits may not hold the result. Runs before coercion.
 #[derive(Debug)]
@@ -17,19 +19,19 @@ const BIGINT_DIGITS: u8 = 19;
 
 impl AnalyzerRule for ExactSum {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let rewritten = plan.transform_up_with_subqueries(|node| {
+        let rewritten = plan.transform_up_with_subqueries(erased(&mut |node| {
             let schema = match &node {
                 LogicalPlan::Aggregate(aggregate) => aggregate.input.schema().clone(),
                 LogicalPlan::Window(window) => window.input.schema().clone(),
                 _ => return Ok(Transformed::yes(node.recompute_schema()?)),
             };
             let preserver = NamePreserver::new(&node);
-            let widened = node.map_expressions(|expr| {
+            let widened = node.map_expressions(erased(&mut |expr: Expr| {
                 let name = preserver.save(&expr);
                 Ok(Transformed::yes(name.restore(widen_sums(expr, &schema)?)))
-            })?;
+            }))?;
             Ok(Transformed::yes(widened.data.recompute_schema()?))
-        })?;
+        }))?;
         Ok(rewritten.data)
     }
 

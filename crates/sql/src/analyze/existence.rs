@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_expr::expr::Exists;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit};
 use datafusion_optimizer::AnalyzerRule;
+
+use crate::walk::nodes::{Nodes, erased};
 
 /// The rule.
 #[derive(Debug)]
@@ -17,13 +19,13 @@ pub(crate) struct Existence;
 
 impl AnalyzerRule for Existence {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_down_with_subqueries(|node| {
+        plan.transform_down_with_subqueries(erased(&mut |node| {
             let names = NamePreserver::new(&node);
-            node.map_expressions(|expr| {
+            node.map_expressions(erased(&mut |expr: Expr| {
                 let name = names.save(&expr);
                 Ok(expr.transform_down(asked)?.update_data(|e| name.restore(e)))
-            })
-        })
+            }))
+        }))
         .data()
     }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use arrow_schema::Schema;
 use datafusion_common::DFSchema;
-use datafusion_common::tree_node::{TransformedResult, TreeNode};
+use datafusion_common::tree_node::TransformedResult;
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
@@ -25,6 +25,7 @@ use crate::functions::library::LIBRARY;
 use crate::parse::expressions::select_of;
 use crate::rewrite::steps;
 use crate::walk::Walk;
+use crate::walk::nodes::Nodes;
 
 impl Expr {
     /// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.

@@ -15,6 +15,7 @@ use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
 use crate::functions::sets_mark::marked_sets;
+use crate::walk::nodes::erased;
 
 /// Replaces all grouping sets in a plan whose expressions have their types.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(crate) struct GroupingSets;
 
 impl AnalyzerRule for GroupingSets {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| match node {
+        plan.transform_up_with_subqueries(erased(&mut |node| match node {
             LogicalPlan::Aggregate(aggregate) => match Sets::of(&aggregate) {
                 Some(sets) => sets.expanded().map(Transformed::yes),
                 None => Ok(Transformed::no(LogicalPlan::Aggregate(aggregate))),
@@ -35,7 +36,7 @@ impl AnalyzerRule for GroupingSets {
                 without_lost(projection).map(Transformed::yes)
             }
             other => Ok(Transformed::no(other)),
-        })
+        }))
         .data()
     }
 

@@ -12,6 +12,7 @@ use types::described::Origin;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::error::from_library;
+use crate::walk::nodes::erased_ref;
 
 const NOTE: &str = "stands for no columns";
 
@@ -47,13 +48,13 @@ pub(crate) fn without_stand_ins(
 /// 42601
 pub(crate) fn check(plan: &LogicalPlan) -> SqlResult<()> {
     let (mut sides, mut refused) = (vec![], None);
-    let visited = plan.apply_with_subqueries(|node| {
+    let visited = plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         refused = refused.take().or_else(|| refusal(node, &mut sides));
         Ok(match refused {
             None => TreeNodeRecursion::Continue,
             Some(_) => TreeNodeRecursion::Stop,
         })
-    });
+    }));
     visited.map_err(from_library)?;
     refused.map_or(Ok(()), |message| Err(SqlError::new(SqlState::SYNTAX_ERROR, message)))
 }

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{Column, Result};
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_optimizer::AnalyzerRule;
+
+use crate::walk::nodes::{Nodes, erased};
 
 /// The rule.
 #[derive(Debug)]
@@ -17,10 +19,10 @@ pub(crate) struct OrderedArguments;
 
 impl AnalyzerRule for OrderedArguments {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| match node {
+        plan.transform_up_with_subqueries(erased(&mut |node| match node {
             LogicalPlan::Aggregate(aggregate) => with_columns(aggregate),
             other => Ok(Transformed::no(other)),
-        })
+        }))
         .data()
     }
 

@@ -1,11 +1,13 @@
 //! Aggregates of outer columns only. They belong to the query whose columns these are, and are one value for
 //! all of the query that they stand in; that is refused, not computed as an aggregate of the latter.
 
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr::{Exists, InSubquery, SetComparison};
 use datafusion_expr::{Expr, LogicalPlan, Subquery};
 use types::{SqlError, SqlResult};
+
+use crate::walk::nodes::{Nodes, erased_ref};
 
 /// 0A000 for such an aggregate in a plan that has just been bound.
 pub(crate) fn refuse(plan: &LogicalPlan) -> SqlResult<()> {
@@ -18,12 +20,12 @@ pub(crate) fn refuse(plan: &LogicalPlan) -> SqlResult<()> {
 
 fn has_such(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
+    plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         if let LogicalPlan::Aggregate(aggregate) = node {
             found |= aggregate.aggr_expr.iter().any(|e| is_such(e, aggregate.input.schema()));
         }
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
+    }))?;
     Ok(found)
 }
 
@@ -51,11 +53,11 @@ fn is_such(expr: &Expr, rows: &DFSchema) -> bool {
 fn has_deeply(plan: &LogicalPlan, is_such: &impl Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     // The visit itself never fails.
-    let _ = plan.apply_with_subqueries(|node| {
+    let _ = plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         let has = |expr: &Expr| expr.exists(|e| Ok(is_such(e))).unwrap_or(false);
         found |= node.expressions().iter().any(has);
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
+    }));
     found
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Constraint, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -23,6 +23,7 @@ use types::{SqlError, SqlState};
 
 use crate::analyze::existence::exactly_one;
 use crate::functions::library::LIBRARY;
+use crate::walk::nodes::{Nodes, erased};
 use two::{only_value, two_values};
 
 mod two;
@@ -39,18 +40,20 @@ static SINGLE_VALUE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| {
 
 impl AnalyzerRule for SingleRow {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| match node {
+        plan.transform_up_with_subqueries(erased(&mut |node| match node {
             LogicalPlan::Projection(_)
             | LogicalPlan::Aggregate(_)
-            | LogicalPlan::Distinct(Distinct::On(_)) => node.map_expressions(guarded_output),
+            | LogicalPlan::Distinct(Distinct::On(_)) => {
+                node.map_expressions(erased(&mut guarded_output))
+            }
             LogicalPlan::Filter(_) | LogicalPlan::Join(_) => {
-                node.map_expressions(guarded_condition)
+                node.map_expressions(erased(&mut guarded_condition))
             }
             LogicalPlan::Sort(_) | LogicalPlan::Values(_) => {
-                node.map_expressions(|expr| guarded(expr, Counted::WhereUsed))
+                node.map_expressions(erased(&mut |expr: Expr| guarded(expr, Counted::WhereUsed)))
             }
-            _ => node.map_expressions(|expr| guarded(expr, Counted::AtOnce)),
-        })
+            _ => node.map_expressions(erased(&mut |expr: Expr| guarded(expr, Counted::AtOnce))),
+        }))
         .data()
     }
 

@@ -1,7 +1,6 @@
 //! Special syntax as calls of functions: arrays and their operators, subscripts, `extract`, `overlay`.
 
 use arrow_schema::DataType;
-use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawDictionaryExpr,
@@ -16,6 +15,7 @@ use crate::analyze::typing::{bound_operator, settled};
 use crate::functions::library::call;
 use crate::functions::sets_mark::sets_mark;
 use crate::render::type_name;
+use crate::walk::nodes::Nodes;
 
 /// Plans syntax for which the library wants help.
 #[derive(Debug)]

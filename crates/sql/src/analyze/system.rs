@@ -8,7 +8,7 @@ pub(crate) mod subqueries;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_expr::{EmptyRelation, LogicalPlan};
 use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
@@ -16,6 +16,7 @@ use types::SqlResult;
 
 use crate::analyze::tables::CatalogTable;
 use crate::error::from_library;
+use crate::walk::nodes::{Nodes, erased};
 
 pub use crate::catalog::function::SystemFunction;
 pub use crate::catalog::value::{SystemValue, system_column};
@@ -63,7 +64,7 @@ pub(crate) struct EmptySystemRelations;
 
 impl AnalyzerRule for EmptySystemRelations {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| {
+        plan.transform_up_with_subqueries(erased(&mut |node| {
             let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
             let empty = scan
                 .source
@@ -75,7 +76,7 @@ impl AnalyzerRule for EmptySystemRelations {
             let schema = scan.projected_schema.clone();
             let none = EmptyRelation { produce_one_row: false, schema };
             Ok(Transformed::yes(LogicalPlan::EmptyRelation(none)))
-        })
+        }))
         .data()
     }
 

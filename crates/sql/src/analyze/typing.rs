@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DFSchemaRef, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::{BinaryExpr, Case, InList, ScalarFunction, WindowFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -23,6 +23,7 @@ use crate::analyze::inference::Inference;
 use crate::functions::library::call;
 use crate::functions::number_case::number_case;
 use crate::parse::set_functions;
+use crate::walk::nodes::{Nodes, erased};
 use moments::settle_dates;
 use numbers::{align, align_list, is_mixed, product, unify};
 use operand::typed_operand;
@@ -87,7 +88,7 @@ fn typed_node(
         _ => merge_schema(&node.inputs()),
     });
     let names = NamePreserver::new(&node);
-    let mapped = node.map_expressions(|expr| {
+    let mapped = node.map_expressions(erased(&mut |expr: Expr| {
         let name = names.save(&expr);
         let expr = outer::with_types_of(expr, outer)?;
         let expr = match inference {
@@ -95,7 +96,7 @@ fn typed_node(
             None => expr,
         };
         Ok(Transformed::yes(name.restore(typed(expr, &schema)?)))
-    })?;
+    }))?;
     match mapped.data {
         LogicalPlan::Values(values) => {
             let schema = Arc::clone(&values.schema);

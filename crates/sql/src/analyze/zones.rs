@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -15,6 +15,7 @@ use datafusion_optimizer::AnalyzerRule;
 use types::zone::{self, Zone};
 
 use crate::functions::library::LIBRARY;
+use crate::walk::nodes::{Nodes, erased};
 
 /// Local time, in microseconds.
 const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -29,18 +30,18 @@ impl AnalyzerRule for ZoneCasts {
         if zone == Zone::UTC {
             return Ok(plan);
         }
-        plan.transform_up_with_subqueries(|node| {
+        plan.transform_up_with_subqueries(erased(&mut |node| {
             let schema = Arc::new(match &node {
                 LogicalPlan::TableScan(scan) => (*scan.projected_schema).clone(),
                 _ => merge_schema(&node.inputs()),
             });
             let preserver = NamePreserver::new(&node);
-            node.map_expressions(|expr| {
+            node.map_expressions(erased(&mut |expr: Expr| {
                 let name = preserver.save(&expr);
                 let moved = expr.transform_up(|e| in_zone(e, zone, &schema))?;
                 Ok(moved.update_data(|e| name.restore(e)))
-            })
-        })
+            }))
+        }))
         .data()
     }
 

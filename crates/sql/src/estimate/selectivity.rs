@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema};
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Column, DFSchema, ScalarValue};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
@@ -15,6 +15,7 @@ use super::position::{number, share_below};
 use super::{ColumnProfile, Named};
 use crate::catalog::ColumnStatistics;
 use crate::expr::scalar;
+use crate::walk::nodes::Nodes;
 
 /// An equality of which nothing is known.
 const EQUALITY: f64 = 0.005;

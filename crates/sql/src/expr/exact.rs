@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Schema};
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
@@ -22,6 +22,7 @@ use types::{SqlError, SqlState};
 
 use crate::cast::own::OwnCast;
 use crate::cast::strict::STRICT_CAST;
+use crate::walk::nodes::Nodes;
 
 /// Replaces the parts of `expr` that would wrap around, cut off, or divide by zero silently.
 pub(super) fn harden(

@@ -1,7 +1,8 @@
 //! Expressions of which each row takes long.
 
-use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
+
+use crate::walk::nodes::Nodes;
 
 /// Rows of such an expression that are evaluated at once: a pattern and a text of common length take
 /// some microseconds.

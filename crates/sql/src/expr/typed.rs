@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use datafusion_common::Result;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
@@ -19,6 +19,8 @@ use ir::{Program, Refused, Value};
 
 use super::words;
 use lower::Lowering;
+
+use crate::walk::nodes::Nodes;
 
 mod lower;
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::Result;
-use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::binary::try_type_union_resolution;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{
@@ -12,6 +11,7 @@ use datafusion_expr::{
 use datafusion_functions::core::coalesce::CoalesceFunc;
 
 use crate::functions::number_case::number_case;
+use crate::walk::nodes::Nodes;
 
 /// The function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]

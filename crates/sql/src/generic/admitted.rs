@@ -6,8 +6,10 @@
 //! nowhere else.
 
 use datafusion_common::Result;
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan};
+
+use crate::walk::nodes::{Nodes, erased_ref};
 
 /// Functions whose results have types that follow from those of their arguments: operators (`analyze/typing`)
 /// and what is often compared.
@@ -57,10 +59,10 @@ const FUNCTIONS: &[&str] = &[
 pub(super) fn is_for_all_values(plan: &LogicalPlan) -> Result<bool> {
     let mut all = true;
     plan.apply(|node| {
-        node.apply_expressions(|expr| {
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
             all &= is_in_place(node, expr)?;
             Ok(going_on(all))
-        })?;
+        }))?;
         Ok(going_on(all))
     })?;
     Ok(all)

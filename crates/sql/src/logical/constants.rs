@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::metadata::FieldMetadata;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::{Case, Placeholder, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -18,6 +18,7 @@ use types::SqlState;
 use crate::expr::scalar;
 use crate::functions::as_case;
 use crate::functions::library::LIBRARY;
+use crate::walk::nodes::{Nodes, erased};
 
 /// Folds what is made of literals only.
 #[derive(Debug)]
@@ -25,14 +26,14 @@ pub(crate) struct ExactConstants;
 
 impl AnalyzerRule for ExactConstants {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| {
+        plan.transform_up_with_subqueries(erased(&mut |node| {
             let preserver = NamePreserver::new(&node);
-            let folded = node.map_expressions(|expr| {
+            let folded = node.map_expressions(erased(&mut |expr: Expr| {
                 let name = preserver.save(&expr);
                 Ok(folded(expr)?.update_data(|e| name.restore(e)))
-            })?;
+            }))?;
             Ok(folded.update_data(false_if_unknown))
-        })
+        }))
         .data()
     }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{
     Column, DFSchemaRef, DataFusionError, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
 };
@@ -22,6 +22,7 @@ use types::SqlError;
 
 use super::distinct_on;
 use crate::analyze::single_row::{Counted, at_most_one, is_key};
+use crate::walk::nodes::{Nodes, erased_ref};
 use asking::Asking;
 use dependent::Dependent;
 use subqueries::{has_subquery, is_subquery, named_columns};
@@ -57,7 +58,7 @@ pub(crate) fn is_needed(plan: &LogicalPlan) -> bool {
         _ => false,
     };
     let mut found = false;
-    let walked = plan.apply_with_subqueries(|node| {
+    let walked = plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         if let LogicalPlan::Join(join) = node
             && is_lateral(&join.right)
         {
@@ -75,7 +76,7 @@ pub(crate) fn is_needed(plan: &LogicalPlan) -> bool {
             found |= expr.exists(|e| Ok(needed(e) || looks_further(e, node))).unwrap_or(true);
         }
         Ok(TreeNodeRecursion::Continue)
-    });
+    }));
     found || walked.is_err()
 }
 
@@ -562,10 +563,10 @@ fn unsupported(what: &str) -> DataFusionError {
 
 fn is_volatile(plan: &LogicalPlan) -> bool {
     let mut found = false;
-    let walked = plan.apply_with_subqueries(|node| {
+    let walked = plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         found |= node.expressions().iter().any(Expr::is_volatile);
         Ok(TreeNodeRecursion::Continue)
-    });
+    }));
     found || walked.is_err()
 }
 

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{Dependency, FunctionalDependence, FunctionalDependencies, Result};
 use datafusion_expr::{Aggregate, Expr, LogicalPlan};
+
+use crate::walk::nodes::Nodes;
 
 /// The plan whose groups know what determines what, where groups are made of groups.
 pub(crate) fn corrected(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -15,14 +15,16 @@ use datafusion_expr::{
 };
 use datafusion_functions_window::row_number::row_number_udwf;
 
+use crate::walk::nodes::erased;
+
 /// Rewrites each of them in a plan and its subqueries.
 pub(crate) fn written_out(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| match plan {
+    plan.transform_up_with_subqueries(erased(&mut |plan| match plan {
         LogicalPlan::Distinct(Distinct::On(on)) => {
             Ok(Transformed::yes(first_of_each_key(on, names)?))
         }
         other => Ok(Transformed::no(other)),
-    })
+    }))
     .data()
 }
 

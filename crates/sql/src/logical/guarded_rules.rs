@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{
     Column, DFSchema, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
 };
@@ -24,6 +24,7 @@ use types::datetime::infinite::{is_finite, is_finite_date};
 
 use super::{constants, dependencies};
 use crate::functions::as_case::as_case;
+use crate::walk::nodes::{Nodes, erased, erased_ref};
 
 /// A rule of the library, and what is done around it.
 pub(crate) struct Guarded<R> {
@@ -74,10 +75,10 @@ pub(crate) fn cross_joins() -> Guarded<EliminateCrossJoin> {
         rule: EliminateCrossJoin::new(),
         guard: |rule, plan, config| {
             let mut found = false;
-            plan.apply_with_subqueries(|node| {
+            plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
                 found |= is_inner(node) && is_equal_by_nulls(node);
                 Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-            })?;
+            }))?;
             match found {
                 true => Ok(Transformed::no(plan)),
                 false => rule.rewrite(plan, config),
@@ -124,15 +125,15 @@ pub(crate) fn simplified() -> Guarded<SimplifyExpressions> {
 /// The plan with `coalesce` and its kin as `CASE`.
 fn as_cases(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    plan.map_expressions(erased(&mut |expr: Expr| {
         let name = names.save(&expr);
         Ok(expr.transform_up(as_case)?.update_data(|expr| name.restore(expr)))
-    })
+    }))
 }
 
 fn casts_infinity(plan: &LogicalPlan) -> Result<bool> {
     let (mut infinite, mut casts) = (false, false);
-    plan.apply_expressions(|expr| {
+    plan.apply_expressions(erased_ref(&mut |expr: &Expr| {
         expr.apply(|e| {
             match e {
                 Expr::Literal(value, _) => infinite |= is_infinite(value),
@@ -141,7 +142,7 @@ fn casts_infinity(plan: &LogicalPlan) -> Result<bool> {
             }
             Ok(TreeNodeRecursion::Continue)
         })
-    })?;
+    }))?;
     Ok(infinite && casts)
 }
 

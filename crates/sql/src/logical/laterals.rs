@@ -9,6 +9,8 @@ use datafusion_expr::{LogicalPlan, SubqueryAlias};
 use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::walk::nodes::erased_ref;
+
 /// The rule.
 #[derive(Debug)]
 pub(super) struct ClosedLaterals;
@@ -57,9 +59,9 @@ fn closed(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
 
 fn names_outer(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
+    plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         found |= node.contains_outer_reference();
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
+    }))?;
     Ok(found)
 }

@@ -2,15 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan};
 use types::{SqlError, SqlResult};
+
+use crate::walk::nodes::{Nodes, erased_ref};
 
 /// 0A000 when a subquery or an outer reference is left, or a parameter where there are none.
 pub(crate) fn check(plan: &LogicalPlan, has_parameters: bool) -> SqlResult<()> {
     let mut found = ControlFlow::Continue(());
-    let walked = plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
+    let walked = plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
             expr.apply(|e| {
                 let what =
                     leftover(e).filter(|_| !(has_parameters && matches!(e, Expr::Placeholder(_))));
@@ -20,8 +22,8 @@ pub(crate) fn check(plan: &LogicalPlan, has_parameters: bool) -> SqlResult<()> {
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
-        })
-    });
+        }))
+    }));
     walked.map_err(crate::error::from_library)?;
     match found {
         ControlFlow::Continue(()) => Ok(()),

@@ -7,17 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{Column, Result};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Subquery};
 
+use crate::walk::nodes::{Nodes, erased};
+
 /// Renames them in all correlated subqueries of a plan.
 pub(crate) fn separate(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| match node {
+    plan.transform_up_with_subqueries(erased(&mut |node| match node {
         LogicalPlan::Subquery(subquery) => separated(subquery, names),
         other => Ok(Transformed::no(other)),
-    })
+    }))
     .data()
 }
 

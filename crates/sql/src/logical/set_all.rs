@@ -13,14 +13,16 @@ use datafusion_expr::{
 };
 use datafusion_functions_window::row_number::row_number_udwf;
 
+use crate::walk::nodes::erased;
+
 /// Rewrites all of them in a plan that has just been bound.
 pub(crate) fn number_copies(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| match plan {
+    plan.transform_up_with_subqueries(erased(&mut |plan| match plan {
         LogicalPlan::Join(join) if keeps_copies(&join) => {
             numbered(join, aliases).map(Transformed::yes)
         }
         other => Ok(Transformed::no(other)),
-    })
+    }))
     .data()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, FieldRef};
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -12,6 +12,8 @@ use datafusion_expr::{
     BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+
+use crate::walk::nodes::{Nodes, erased};
 
 /// The plan with what is constant folded by `fold`, by our rules, and the rest simplified by `simplify`, to which
 /// operands that it might make constant look like values that nobody knows.
@@ -23,23 +25,23 @@ pub(crate) fn simplified(
     let folded = each(plan, &fold)?;
     let (names, mut saved) = (NamePreserver::new(&folded.data), vec![]);
     // No name is put over what is only for a moment: rules know functions by what they are.
-    let opaque = folded.data.map_expressions(|expr| {
+    let opaque = folded.data.map_expressions(erased(&mut |expr: Expr| {
         saved.push(names.save(&expr));
         expr.transform_up(with_opaque_operands)
-    })?;
+    }))?;
     let simplified = simplify(opaque.data)?;
     let changed = folded.transformed || simplified.transformed;
     if !opaque.transformed {
         return Ok(Transformed::new_transformed(simplified.data, changed));
     }
     let mut saved = saved.into_iter();
-    let shown = simplified.data.map_expressions(|expr| {
+    let shown = simplified.data.map_expressions(erased(&mut |expr: Expr| {
         let shown = expr.transform_up(shown)?.transform_data(&fold)?;
         Ok(match saved.next() {
             Some(name) => shown.update_data(|expr| name.restore(expr)),
             None => shown,
         })
-    })?;
+    }))?;
     Ok(Transformed::new_transformed(shown.data, changed))
 }
 
@@ -49,10 +51,10 @@ fn each(
     change: impl Fn(Expr) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    plan.map_expressions(erased(&mut |expr: Expr| {
         let name = names.save(&expr);
         Ok(change(expr)?.update_data(|expr| name.restore(expr)))
-    })
+    }))
 }
 
 /// The operator with operands behind [`Opaque`] that the library may make constants of, if the two of us

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{Column, Result};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 
 use crate::expr::aggregate::follows_input;
+use crate::walk::nodes::{Nodes, erased};
 
 /// The plan of a query without the sorts whose order nobody sees.
 pub(crate) fn without_unseen(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -27,7 +28,7 @@ fn visited(plan: LogicalPlan, is_seen: bool) -> Result<LogicalPlan> {
 }
 
 fn with_inputs(plan: LogicalPlan, is_seen: bool) -> Result<LogicalPlan> {
-    plan.map_subqueries(|query| visited(query, false).map(Transformed::yes))?
+    plan.map_subqueries(erased(&mut |query| visited(query, false).map(Transformed::yes)))?
         .data
         .map_children(|child| visited(child, is_seen).map(Transformed::yes))
         .data()
@@ -71,10 +72,10 @@ fn is_without_order(expr: &Expr) -> bool {
 /// The plan with the columns that subqueries in `ORDER BY` name among what is sorted, where the query does
 /// not give them out.
 pub(crate) fn with_named(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| match node {
+    plan.transform_up_with_subqueries(erased(&mut |node| match node {
         LogicalPlan::Sort(sort) => named(sort),
         other => Ok(Transformed::no(other)),
-    })
+    }))
     .data()
 }
 

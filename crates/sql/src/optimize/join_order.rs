@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, JoinConstraint, JoinType, NullEquality};
 use datafusion_expr::utils::conjunction as all_of;
 use datafusion_expr::{Expr, Filter, Join, LogicalPlan, Projection};
@@ -20,6 +20,7 @@ use crate::optimize::join_graph::{
 use crate::options::PlannerOptions;
 use crate::physical::Physical;
 use crate::physical::base::{Tree, base_of};
+use crate::walk::nodes::Nodes;
 
 #[cfg(test)]
 mod tests;

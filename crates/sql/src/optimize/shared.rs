@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, ExprSchema, Result};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias};
@@ -22,6 +22,7 @@ use crate::parse::set_functions::SERIES;
 use crate::physical::shared::SharedQuery;
 use crate::plan::Node;
 use crate::walk::Walk;
+use crate::walk::nodes::{Nodes, erased, erased_ref};
 
 /// A shared query with its plan.
 pub(crate) struct Planned {
@@ -87,7 +88,7 @@ type Identity = *const LogicalPlan;
 /// The plans that are to be shared. Each is held, so that no other plan can get its address.
 fn places(plan: &LogicalPlan, named: &Named) -> Result<HashMap<Identity, Arc<LogicalPlan>>> {
     let mut seen: HashMap<Identity, (SubqueryAlias, HashSet<Identity>)> = HashMap::default();
-    plan.apply_with_subqueries(|node| {
+    plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         if let LogicalPlan::SubqueryAlias(alias) = node {
             let (_, from) = seen
                 .entry(Arc::as_ptr(&alias.input))
@@ -96,7 +97,7 @@ fn places(plan: &LogicalPlan, named: &Named) -> Result<HashMap<Identity, Arc<Log
             from.insert(std::ptr::from_ref(node));
         }
         Ok(TreeNodeRecursion::Continue)
-    })?;
+    }))?;
     let mut shared = HashMap::default();
     for (identity, (alias, from)) in seen {
         if is_shared(&alias, from.len(), named)? {
@@ -137,7 +138,7 @@ fn is_random(expr: &Expr) -> bool {
 fn stands_alone(query: &LogicalPlan) -> Result<bool> {
     let mut open = vec![];
     let mut works = vec![];
-    query.apply_with_subqueries(|node| {
+    query.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
         match node {
             LogicalPlan::TableScan(scan) => {
                 works.extend(scan.source.downcast_ref::<WorkTable>().map(|w| w.name.clone()));
@@ -146,7 +147,7 @@ fn stands_alone(query: &LogicalPlan) -> Result<bool> {
             _ => {}
         }
         Ok(TreeNodeRecursion::Continue)
-    })?;
+    }))?;
     Ok(works.iter().all(|work| open.contains(work)) && outer_columns(query)?.is_empty())
 }
 
@@ -155,7 +156,7 @@ fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Expr>> {
     let mut found = plan.all_out_ref_exprs();
     plan.apply(|node| {
         let own = merge_schema(&node.inputs());
-        node.apply_expressions(|expr| {
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
             expr.apply(|e| {
                 let inner = match e {
                     Expr::ScalarSubquery(s) => Some(s),
@@ -170,7 +171,7 @@ fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Expr>> {
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
-        })
+        }))
     })?;
     Ok(found)
 }
@@ -185,12 +186,12 @@ fn is_column_of(expr: &Expr, schema: &dyn ExprSchema) -> bool {
 /// Whether an expression of a plan or of its queries is such.
 fn has(plan: &LogicalPlan, is_such: fn(&Expr) -> bool) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
+    plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
             found |= is_such(expr);
             Ok(TreeNodeRecursion::Continue)
-        })
-    })?;
+        }))
+    }))?;
     Ok(found)
 }
 
@@ -205,7 +206,7 @@ struct Taking<'a> {
 impl Taking<'_> {
     /// The plan with scans of the shared queries in their places.
     fn without(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        plan.transform_down_with_subqueries(|node| match node {
+        plan.transform_down_with_subqueries(erased(&mut |node| match node {
             LogicalPlan::SubqueryAlias(alias)
                 if self.places.contains_key(&Arc::as_ptr(&alias.input)) =>
             {
@@ -213,7 +214,7 @@ impl Taking<'_> {
                 Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
             }
             other => Ok(Transformed::no(other)),
-        })
+        }))
         .data()
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use arrow_schema::{DataType, Field};
 use datafusion_common::metadata::FieldMetadata;
 use datafusion_common::tree_node::{
-    Transformed, TransformedResult, TreeNode, TreeNodeRecursion, TreeNodeVisitor,
+    Transformed, TransformedResult, TreeNodeRecursion, TreeNodeVisitor,
 };
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::expr::{Cast, Placeholder};
@@ -23,6 +23,7 @@ use crate::logical::run::simplified;
 use crate::parse::expressions;
 use crate::parse::template::Parameter;
 use crate::rewrite::clock;
+use crate::walk::nodes::{Nodes, erased, erased_ref};
 
 /// Where a literal has the number of its parameter.
 const NUMBER: &str = "dovetail.parameter";
@@ -86,14 +87,14 @@ fn replaced(
 ) -> Result<LogicalPlan> {
     plan.transform_up(|node| {
         let preserver = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
+        node.map_expressions(erased(&mut |expr: Expr| {
             if !has(&expr, is_parameter)? {
                 return Ok(Transformed::no(expr));
             }
             let name = preserver.save(&expr);
             let bound = expr.transform_up(replace)?;
             Ok(bound.update_data(|expr| name.restore(expr)))
-        })
+        }))
     })
     .data()
 }
@@ -111,10 +112,10 @@ fn compares_casts(plan: &LogicalPlan) -> Result<bool> {
     };
     let mut found = false;
     plan.apply(|node| {
-        node.apply_expressions(|expr| {
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
             found |= has(expr, &is_cast)?;
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })
+        }))
     })?;
     Ok(found)
 }
@@ -141,7 +142,7 @@ impl<'n, F: Fn(&Expr) -> bool> TreeNodeVisitor<'n> for Search<'_, F> {
 
 fn has(expr: &Expr, is_it: &impl Fn(&Expr) -> bool) -> Result<bool> {
     let mut search = Search { is_it, is_found: false };
-    expr.visit(&mut search)?;
+    datafusion_common::tree_node::TreeNode::visit(expr, &mut search)?;
     Ok(search.is_found)
 }
 

@@ -1,6 +1,6 @@
 //! The types of parameters from the expressions that they stand in.
 
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DataFusionError, Result};
 use datafusion_expr::expr::{BinaryExpr, Case, InList};
 use datafusion_expr::{Expr, Operator};
@@ -9,6 +9,7 @@ use types::{SqlError, SqlState, oid};
 use crate::analyze::inference::Inference;
 use crate::signatures;
 use crate::signatures::Choice;
+use crate::walk::nodes::Nodes;
 
 /// The expression with the types of its parameters, inner ones first.
 pub(crate) fn typed(inference: &Inference, expr: Expr, schema: &DFSchema) -> Result<Expr> {

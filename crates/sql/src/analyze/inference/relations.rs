@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DFSchema, NullEquality, Result, TableReference};
 use datafusion_expr::Expr;
 use datafusion_expr::logical_plan::{Distinct, LogicalPlan};
@@ -11,6 +11,7 @@ use types::oid;
 use crate::analyze::inference::Inference;
 use crate::analyze::told::told_oid;
 use crate::signatures::common_type;
+use crate::walk::nodes::Nodes;
 
 impl Inference {
     /// Finds what a node over typed inputs says of parameters that are whole conditions or outputs.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{Column, JoinType, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Subquery, lit, when};
@@ -17,6 +17,7 @@ use datafusion_functions_aggregate::count::count_all;
 use datafusion_optimizer::AnalyzerRule;
 
 use crate::analyze::system::reads_system_only;
+use crate::walk::nodes::{Nodes, erased};
 
 /// Joins in place of correlated scalar subqueries; counts in place of `EXISTS` as a value.
 #[derive(Debug)]
@@ -25,10 +26,10 @@ pub(crate) struct SystemSubqueries;
 impl AnalyzerRule for SystemSubqueries {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut made = 0;
-        plan.transform_up_with_subqueries(|node| match &node {
+        plan.transform_up_with_subqueries(erased(&mut |node| match &node {
             LogicalPlan::Projection(_) | LogicalPlan::Filter(_) => join_subqueries(node, &mut made),
             _ => Ok(Transformed::no(node)),
-        })
+        }))
         .data()
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DFSchemaRef, DataFusionError, ExprSchema, Result};
 use datafusion_expr::logical_plan::TableScanBuilder;
 use datafusion_expr::utils::merge_schema;
@@ -18,6 +18,7 @@ use crate::analyze::inference::Inference;
 use crate::analyze::tables::WorkTable;
 use crate::analyze::typing::numbers::scale;
 use crate::analyze::typing::{typed_node, unions};
+use crate::walk::nodes::{Nodes, erased};
 
 /// The plan with PostgreSQL's types: inputs first, then the queries in expressions, then the node itself.
 pub(crate) fn typed_plan(
@@ -27,8 +28,8 @@ pub(crate) fn typed_plan(
 ) -> Result<LogicalPlan> {
     let plan = typed_inputs(plan, outer, inference)?;
     outer.push(Arc::new(merge_schema(&plan.inputs())));
-    let typed = |query| typed_plan(query, outer, inference).map(Transformed::yes);
-    let plan = plan.map_subqueries(typed).data();
+    let mut typed = |query| typed_plan(query, outer, inference).map(Transformed::yes);
+    let plan = plan.map_subqueries(erased(&mut typed)).data();
     outer.pop();
     typed_node(plan?, outer, inference)
 }
@@ -214,7 +215,7 @@ fn with_any_scale(first: LogicalPlan, wider: &[bool]) -> Result<LogicalPlan> {
 
 /// The step over a work table whose columns have the types of the first query.
 fn over(step: LogicalPlan, name: &str, first: &DFSchema) -> Result<LogicalPlan> {
-    let replaced = step.transform_up_with_subqueries(|node| match node {
+    let replaced = step.transform_up_with_subqueries(erased(&mut |node| match node {
         LogicalPlan::TableScan(scan) => match scan.source.downcast_ref::<WorkTable>() {
             Some(table) if table.name == name => {
                 let schema = with_types_of_first(&table.schema, first);
@@ -229,7 +230,7 @@ fn over(step: LogicalPlan, name: &str, first: &DFSchema) -> Result<LogicalPlan> 
             _ => Ok(Transformed::no(LogicalPlan::TableScan(scan))),
         },
         other => Ok(Transformed::no(other)),
-    });
+    }));
     replaced.data()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Column, JoinType, NullEquality, Result};
 use datafusion_expr::builder::unnest_with_options;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
@@ -15,6 +15,8 @@ use datafusion_expr::{
 use datafusion_functions_window::row_number::row_number_udwf;
 
 use super::{Domain, unsupported};
+
+use crate::walk::nodes::Nodes;
 
 /// The rows of a plan for a domain.
 pub(super) struct Dependent<'a> {

@@ -1,8 +1,9 @@
 //! Which expressions ask for subqueries, and what these depend on.
 
 use datafusion_common::Column;
-use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{Expr, LogicalPlan};
+
+use crate::walk::nodes::Nodes;
 
 /// The columns of a row that a subquery, and what is compared with it, depend on.
 pub(super) fn named_columns(expr: &Expr) -> Vec<Column> {

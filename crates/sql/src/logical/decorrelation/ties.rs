@@ -1,8 +1,10 @@
 //! What ties the rows of a lateral relation to the row outside.
 
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{Expr, LogicalPlan, Operator};
+
+use crate::walk::nodes::Nodes;
 
 /// Whether a subquery or a lateral relation computes something of several rows, or drops equal ones, where these are
 /// tied to the row outside: groups by more than a column that is equal to something of it, windows at all. The
