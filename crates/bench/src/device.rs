@@ -21,6 +21,10 @@ const PAGE_BYTES: usize = 4096;
 const READ_BYTES: usize = 1 << 20;
 const READS_IN_FLIGHT: usize = 8;
 
+/// A device has settled when nothing was written for so long; whoever measures waits no longer than the second.
+const QUIET: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Clock ticks per second in `/proc`: the same on all machines that Linux supports.
 const TICKS_PER_S: f64 = 100.0;
 
@@ -111,12 +115,24 @@ async fn one_reader(
     Ok(())
 }
 
-/// Has the device probed now, for the prices by which the planner chooses: a profile that was stored on another day, or
-/// beside other work, has modes run plans that are not their best.
+/// Has the device probed, for the prices by which the planner chooses, once it is not busy any more with what was
+/// written before: a profile that was stored on another day, or beside other work, has modes run plans that are not
+/// their best.
 ///
 /// # Errors
 /// When the device cannot be read; a file in which there is nothing to be probed yet keeps its profile.
 pub fn probe_anew(db: &Database) -> SqlResult<()> {
+    let path = db.path().to_owned();
+    let settled = move || async move { runtime::probe::settled(path, QUIET, PATIENCE).await };
+    db.runtime_handle().block_on(settled).map_err(failed)?;
+    probe_now(db)
+}
+
+/// The same at once, where only reads went before.
+///
+/// # Errors
+/// As [`probe_anew`].
+pub fn probe_now(db: &Database) -> SqlResult<()> {
     match db.session().execute("set device_profile = 'probe'") {
         Err(error) if error.state == SqlState("55000") => Ok(()),
         probed => probed.map(drop),

@@ -156,7 +156,9 @@ fn ooo(args: &OooArgs) -> SqlResult<ExitCode> {
     let is_compared = common.ring.is_none() && bench::rings::is_uring(&db);
     db.close()?;
     if !is_compared {
-        eprintln!("not compared with another back end: --ring was given, or io_uring cannot be had");
+        eprintln!(
+            "not compared with another back end: --ring was given, or io_uring cannot be had"
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let open = |ring| Database::open(&common.path(), Options { ring, ..common.options() });

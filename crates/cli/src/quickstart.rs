@@ -51,6 +51,9 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     println!("\nOne query, three ways to run it, cold (direct I/O, empty pool):\n\n{text}");
     describe(&db);
     device::read_through(&db)?;
+    eprintln!(
+        "Looking at what the device gives; right after a load it needs some seconds to settle."
+    );
     device::probe_anew(&db)?;
     let limit = device::limit(&db, device::DEPTH, PROBE)?.reads_per_s;
     let one_reader = device::limit(&db, 1, PROBE)?.reads_per_s;

@@ -26,7 +26,7 @@ pub fn run(
         for ring in rings::in_turn(round) {
             let db = open(rings::RINGS[ring])?;
             rings::must_serve(&db, rings::RINGS[ring])?;
-            device::probe_anew(&db)?;
+            device::probe_now(&db)?;
             for (number, runs) in all.iter_mut().enumerate() {
                 runs[ring].push(one(&db, number, &mut expected[number])?);
             }
