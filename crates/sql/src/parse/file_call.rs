@@ -1,7 +1,8 @@
 //! Files as relations: `read_parquet(..)`, `read_csv(..)`, `iceberg_scan(..)`, and a file's name in the place of a table's.
 //!
 //! The parser makes each of them a relation of the schema [`FILES_SCHEMA`], whose name says all of the
-//! call. So they are bound as tables are, and only the engine, which gives the relations, reads files.
+//! call, and is one that no statement can spell. So they are bound as tables are, and only the engine,
+//! which gives the relations, reads files.
 
 use std::ops::ControlFlow;
 
@@ -9,13 +10,11 @@ use datafusion_sql::sqlparser::ast::{ObjectName, Visitor};
 
 use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
+use crate::quote::unspelled::{meaning, unspelled};
 use crate::walk::Walk;
 
 /// The schema of the relations that stand for files.
 pub const FILES_SCHEMA: &str = "pg_files";
-
-/// Between the parts of a relation's name; no text of a statement has it.
-const SEPARATOR: char = '\0';
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +66,14 @@ pub struct FileCall {
 impl FileCall {
     /// The name of the relation that stands for them.
     pub fn relation_name(&self) -> String {
-        let mut parts = vec![self.format.function().to_owned(), self.paths.len().to_string()];
-        parts.extend(self.paths.iter().cloned());
-        parts.extend(self.options.iter().flat_map(|(name, value)| [name.clone(), value.clone()]));
-        parts.join(&SEPARATOR.to_string())
+        let FileCall { format, paths, options } = self;
+        unspelled(&serde_json::json!([format.function(), paths, options]).to_string())
     }
 
     /// The call that a relation of this name stands for.
     pub fn of_relation(name: &str) -> Option<FileCall> {
-        let mut parts = name.split(SEPARATOR).map(str::to_owned);
-        let format = FileFormat::of_function(&parts.next()?)?;
-        let path_count: usize = parts.next()?.parse().ok()?;
-        let mut paths: Vec<String> = parts.collect();
-        if paths.len() < path_count {
-            return None;
-        }
-        let options = paths.split_off(path_count);
-        let pairs = options.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
-        Some(FileCall { format, paths, options: pairs.collect() })
+        let (function, paths, options): (String, _, _) = serde_json::from_str(meaning(name)?).ok()?;
+        Some(FileCall { format: FileFormat::of_function(&function)?, paths, options })
     }
 }
 

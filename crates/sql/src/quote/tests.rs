@@ -1,6 +1,6 @@
 //! Names, quoted and taken apart.
 
-use super::unspelled::{NAME_MAX, apart, shown, unspelled};
+use super::unspelled::{NAME_MAX, apart, meaning, shown, unspelled};
 use super::{parse_name, quote_ident};
 
 #[test]
@@ -22,6 +22,7 @@ fn unspelled_names_are_longer_than_names_are_cut_to_and_are_not_shown() {
     for name in [unspelled(""), unspelled("row id"), apart("", 0), apart("a", 17)] {
         assert!(name.len() > NAME_MAX, "{name}");
     }
+    assert_eq!((meaning(&unspelled("a b")), meaning("a b")), (Some("a b"), None));
     assert_ne!(apart("a", 1), apart("a", 2));
     let text = format!("\"{}\" and {}, {}", apart("a 1", 12), apart(&apart("b", 1), 3), "c2");
     assert_eq!(shown(&text), "\"a 1\" and b, c2");

@@ -1,6 +1,5 @@
 //! Names that no statement can spell. The names of a statement are cut to [`NAME_MAX`] bytes; what the binder
-//! knows by its name only, and no user may mean by one, has a longer name here. It says nothing: whoever has
-//! to know what such a column or relation is knows it otherwise.
+//! knows by its name only, and no user may mean by one, has a longer name here.
 
 use std::borrow::Cow;
 
@@ -15,6 +14,11 @@ const _: () = assert!(BEYOND.len() > NAME_MAX);
 /// A name for what only the binder sees.
 pub(crate) fn unspelled(meaning: &str) -> String {
     format!("{meaning}{BEYOND}")
+}
+
+/// What such a name was made of; `None` of other names.
+pub(crate) fn meaning(name: &str) -> Option<&str> {
+    name.strip_suffix(BEYOND)
 }
 
 /// A name for what is called `name` where another has that name already; `nth` tells several apart.
