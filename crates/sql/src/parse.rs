@@ -47,6 +47,7 @@ pub(crate) mod shape;
 pub(crate) mod split;
 pub(crate) mod statement;
 pub(crate) mod statement_names;
+pub(crate) mod stored;
 pub(crate) mod synonyms;
 pub(crate) mod table;
 pub(crate) mod template;

@@ -14,7 +14,7 @@ use crate::analyze::no_columns::{is_stand_in, stand_in};
 use crate::catalog::Catalog;
 use crate::catalog::view::ViewDef;
 use crate::error::from_library;
-use crate::parse::{no_columns, precedence};
+use crate::parse::{no_columns, precedence, stored};
 use crate::quote::unspelled::shown;
 use crate::rewrite::steps;
 
@@ -86,8 +86,9 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
         return Err(external(error));
     }
-    let parsed = no_columns::stored_query(&view.query);
+    let parsed = stored::read(&view.query);
     let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
+    no_columns::fill(&mut query);
     crate::parse::balance(&mut query).map_err(external)?;
     precedence::regroup(&mut query);
     let outputs = steps::of_view(&mut query, names.catalog).map_err(external)?;

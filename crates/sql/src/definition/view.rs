@@ -1,15 +1,13 @@
 //! Views over one relation: its columns by their full names, a line for each output.
 
 use datafusion_sql::sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, TableFactor};
-use datafusion_sql::sqlparser::parser::Parser;
 use types::Schema;
 
 use super::node::{Builder, Node};
 use super::{Style, print};
 use crate::catalog::view::ViewDef;
-use crate::parse::dialect::Postgres;
-use crate::parse::object_name;
 use crate::parse::object_name::identifier;
+use crate::parse::{object_name, stored};
 use crate::quote::quote_ident;
 
 /// The query of a view with a semicolon behind it, over relations that `schema_of` knows. `None` for a
@@ -20,9 +18,7 @@ pub fn view(
     style: Style,
 ) -> Option<String> {
     let pretty = style.pretty;
-    let dialect = Postgres::for_length(view.query.len());
-    let parser = Parser::new(&dialect).try_with_sql(&view.query);
-    let query = parser.and_then(|mut parser| parser.parse_query()).ok()?;
+    let query = stored::read(&view.query).ok()?;
     let select = plain_select(&query)?;
     let (relation, known_as) = relation(select)?;
     let schema = schema_of(&relation)?;

@@ -7,14 +7,12 @@ use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
     ObjectName, ObjectNamePart, Query, Select, SelectItem, TableFactor, Value, Visitor, VisitorMut,
 };
-use datafusion_sql::sqlparser::parser::Parser;
 
 use super::Style;
 use crate::catalog::view::ViewDef;
 use crate::dml::target;
-use crate::parse::dialect::Postgres;
-use crate::parse::no_columns;
 use crate::parse::object_name::identifier;
+use crate::parse::stored;
 use crate::quote::{parse_name, quote_ident, quote_idents};
 use crate::walk::{Walk, WalkMut, visit_expressions};
 
@@ -30,6 +28,7 @@ pub fn view_as_written(view: &ViewDef, is_user: impl Fn(&str) -> bool, style: St
         let _ = query.walk_mut(&mut qualify);
     }
     let _ = query.walk_mut(&mut Sequences { spelled: &spelled });
+    let query = stored::printed(&query);
     if view.columns.is_empty() {
         return format!(" {query};");
     }
@@ -47,12 +46,8 @@ pub fn relations_in(view: &ViewDef, is_user: impl Fn(&str) -> bool) -> Vec<Strin
     qualify.found
 }
 
-fn query_of(view: &ViewDef) -> Option<Box<Query>> {
-    let dialect = Postgres::for_length(view.query.len());
-    let parser = Parser::new(&dialect).try_with_sql(&view.query);
-    let mut query = parser.and_then(|mut parser| parser.parse_query()).ok()?;
-    no_columns::empty(&mut query);
-    Some(query)
+fn query_of(view: &ViewDef) -> Option<Query> {
+    stored::read(&view.query).ok()
 }
 
 /// A default with its sequences as `spelled` has them, in parentheses unless it is a value or a call: a

@@ -4,6 +4,7 @@
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::marks;
 use super::tokens::Tokens;
 use crate::parse::tokens::closing;
 
@@ -99,7 +100,7 @@ fn one_relation_each(tokens: &mut Tokens, at: usize) {
 const ENDS_NAMES: [Keyword; 6] =
     [Keyword::NOWAIT, Keyword::SKIP, Keyword::FOR, Keyword::LIMIT, Keyword::OFFSET, Keyword::FETCH];
 
-/// `FOR NO KEY UPDATE` and `FOR KEY SHARE` are `FOR UPDATE` and `FOR SHARE` of a name that says so.
+/// `FOR NO KEY UPDATE` and `FOR KEY SHARE` are `FOR UPDATE` and `FOR SHARE` of a name that begins with a mark.
 fn lock(tokens: &mut Tokens, at: usize) {
     let next = [1, 2, 3].map(|distance| keyword(tokens, at + distance));
     let extra = match next {
@@ -109,13 +110,10 @@ fn lock(tokens: &mut Tokens, at: usize) {
     };
     tokens.drain(at + 1..=at + extra);
     let span = tokens[at].span;
-    let mark = Token::make_word(KEY_MARK, Some('"'));
+    let mark = marks::word("key");
     let (place, marked) = match keyword(tokens, at + 2) {
         Keyword::OF => (at + 3, [mark, Token::Period]),
         _ => (at + 2, [Token::make_keyword("OF"), mark]),
     };
     tokens.splice(place..place, marked.map(|token| TokenWithSpan::new(token, span)));
 }
-
-/// The first part of the name that a clause of locks is of, where it is one of `KEY`.
-pub(crate) const KEY_MARK: &str = "\u{1}key";

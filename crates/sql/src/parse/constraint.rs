@@ -138,7 +138,8 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
     let names = |idents: &[ast::Ident]| idents.iter().map(identifier).collect();
     Ok(match constraint {
         TableConstraint::PrimaryKey(key) => {
-            let (columns, included) = include::split(index_columns(&key.columns)?);
+            let (columns, included) = include::split(&key.columns);
+            let columns = index_columns(columns)?;
             if !included.is_empty() {
                 return Err(SqlError::unsupported("a primary key with INCLUDE").with_hint(
                     "a table is stored in the order of its primary key, which finds all columns",
@@ -149,7 +150,8 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
             ConstraintSpec::PrimaryKey { name, columns, deferral }
         }
         TableConstraint::Unique(key) => {
-            let (columns, included) = include::split(index_columns(&key.columns)?);
+            let (columns, included) = include::split(&key.columns);
+            let (columns, included) = (index_columns(columns)?, index_columns(included)?);
             let deferral = deferral::of(key.characteristics.as_ref())?;
             let name = key.name.as_ref().map(identifier);
             ConstraintSpec::Unique { name, columns, included, deferral }
@@ -158,6 +160,7 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
             check_of(check.name.as_ref().map(identifier), &check.expr)?
         }
         TableConstraint::ForeignKey(key) => {
+            include::refuse(&key.columns)?;
             let mut spec = foreign_key(key.name.as_ref().map(identifier), key)?;
             spec.columns = names(&key.columns);
             ConstraintSpec::ForeignKey(spec)
@@ -180,6 +183,7 @@ fn foreign_key(
     {
         return Err(SqlError::unsupported(format!("{kind}")));
     }
+    include::refuse(&key.referred_columns)?;
     Ok(ForeignKeySpec {
         name: given,
         columns: vec![],

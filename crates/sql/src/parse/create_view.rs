@@ -7,11 +7,11 @@ use types::{SqlError, SqlResult};
 
 use crate::catalog::view::ViewDef;
 use crate::parse::statement::create::CreateView;
-use crate::parse::{file_call, no_columns, normalise, object_name};
+use crate::parse::{file_call, object_name, stored};
 use crate::walk::visit_relations;
 
 /// The statement with its query as text.
-pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> {
+pub(crate) fn create_view(create: ast::CreateView) -> SqlResult<CreateView> {
     if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
         return Err(SqlError::unsupported("this form of CREATE VIEW"));
     }
@@ -27,8 +27,7 @@ pub(crate) fn create_view(mut create: ast::CreateView) -> SqlResult<CreateView> 
         relations.extend(object_name::name(relation).ok());
         ControlFlow::<()>::Continue(())
     });
-    no_columns::empty(&mut create.query);
-    let query = normalise::printed(&create.query);
+    let query = stored::printed(&create.query);
     let view = ViewDef { name, columns, query, relations };
     Ok(CreateView { view, or_replace: create.or_replace })
 }

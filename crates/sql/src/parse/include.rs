@@ -1,13 +1,13 @@
 //! `UNIQUE (columns) INCLUDE (columns)`: the library's parser knows `INCLUDE` of `CREATE INDEX` only.
-//! Its tokens become a column of the list whose name no column can have.
+//! Its tokens become a mark among the columns of the list.
 
+use datafusion_sql::sqlparser::ast::{Expr, Ident, IndexColumn};
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use types::{SqlError, SqlResult, SqlState};
 
+use super::marks;
 use super::tokens::Tokens;
-
-/// Stands between the columns of the key and those included.
-const MARK: &str = "\u{1}include";
 
 /// Writes `) INCLUDE (` of a table's constraints as an element of the list.
 pub(super) fn mark(tokens: &mut Tokens) {
@@ -23,20 +23,32 @@ pub(super) fn mark(tokens: &mut Tokens) {
         let around = (&tokens[at - 1].token, &tokens[at + 1].token);
         let between = around == (&Token::RParen, &Token::LParen);
         if between && keyword(tokens.get(at)) == Keyword::INCLUDE {
-            let quote_style = Some('"');
-            let word = Word { value: MARK.into(), quote_style, keyword: Keyword::NoKeyword };
             tokens[at - 1].token = Token::Comma;
-            tokens[at].token = Token::Word(word);
+            tokens[at].token = marks::word("include");
             tokens[at + 1].token = Token::Comma;
         }
     }
 }
 
 /// The columns of the key, and those included.
-pub(super) fn split(mut columns: Vec<String>) -> (Vec<String>, Vec<String>) {
-    let included = match columns.iter().position(|c| c == MARK) {
-        Some(at) => columns.split_off(at).into_iter().skip(1).collect(),
-        None => vec![],
+pub(super) fn split(columns: &[IndexColumn]) -> (&[IndexColumn], &[IndexColumn]) {
+    let is_mark = |column: &IndexColumn| match &column.column.expr {
+        Expr::Identifier(ident) => marks::is_word(ident),
+        _ => false,
     };
-    (columns, included)
+    match columns.iter().position(is_mark) {
+        Some(at) => (&columns[..at], &columns[at + 1..]),
+        None => (columns, &[]),
+    }
+}
+
+/// Refuses `INCLUDE` behind columns that are no index's.
+///
+/// # Errors
+/// 42601
+pub(super) fn refuse(columns: &[Ident]) -> SqlResult<()> {
+    match columns.iter().any(marks::is_word) {
+        true => Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"include\"")),
+        false => Ok(()),
+    }
 }

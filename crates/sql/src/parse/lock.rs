@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::parse::clauses::KEY_MARK;
+use crate::parse::marks;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::query::Query;
 use crate::walk::Walk;
@@ -72,7 +72,7 @@ impl RowLockMode {
 /// The mode of a clause, and the name that it is of.
 pub(crate) fn mode_of(clause: &ast::LockClause) -> (RowLockMode, Option<ast::ObjectName>) {
     let mut of = clause.of.clone();
-    let is_mark = |part: &ast::ObjectNamePart| part.as_ident().is_some_and(|i| i.value == KEY_MARK);
+    let is_mark = |part: &ast::ObjectNamePart| part.as_ident().is_some_and(marks::is_word);
     let is_of_key = of.as_ref().is_some_and(|of| of.0.first().is_some_and(is_mark));
     if let Some(of) = of.as_mut().filter(|_| is_of_key) {
         of.0.remove(0);

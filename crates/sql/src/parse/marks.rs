@@ -1,8 +1,25 @@
-//! Expressions that no text of a statement is read as, for what the binder is told beside it. They are
-//! dictionaries, which the library's parser reads in other dialects than PostgreSQL's only;
-//! `analyze/syntax.rs` plans them.
+//! What no text of a statement is read as, for what the syntax tree says beside it: names in brackets, and
+//! dictionaries. Other dialects than PostgreSQL's have them, so that the library's trees do.
+//! `analyze/syntax.rs` plans the dictionaries; names in brackets do not leave `parse`.
 
 use datafusion_sql::sqlparser::ast::{DictionaryField, Expr, Ident, Value};
+use datafusion_sql::sqlparser::tokenizer::Token;
+
+use crate::quote::unspelled::unspelled;
+
+/// Begins a name in brackets.
+const BRACKET: char = '[';
+
+/// A name in brackets.
+pub(super) fn word(meaning: &str) -> Token {
+    // Where none is looked for, it is the name of nothing.
+    Token::make_word(&unspelled(meaning), Some(BRACKET))
+}
+
+/// Whether a name is in brackets.
+pub(super) fn is_word(ident: &Ident) -> bool {
+    ident.quote_style == Some(BRACKET)
+}
 
 /// What stands in a list of columns that names none.
 pub(crate) fn no_columns() -> Expr {

@@ -9,11 +9,9 @@ use datafusion_sql::sqlparser::ast::{
     VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::dialect::Postgres;
 use super::marks;
 use super::object_name::identifier;
 use super::tokens::Tokens;
@@ -26,9 +24,9 @@ pub(crate) fn name() -> String {
 }
 
 /// Gives each `SELECT` that names no columns that one.
-pub(super) fn fill(statement: &mut Statement) {
+pub(crate) fn fill(tree: &mut impl WalkMut) {
     // The visit itself never stops.
-    let _ = statement.walk_mut(&mut Filled);
+    let _ = tree.walk_mut(&mut Filled);
 }
 
 struct Filled;
@@ -65,18 +63,6 @@ impl VisitorMut for Emptied {
         select.projection.retain(|item| !stands_for_none(item));
         ControlFlow::Continue(())
     }
-}
-
-/// The query of a view, from its text.
-///
-/// # Errors
-/// That the text is no query.
-pub(crate) fn stored_query(text: &str) -> Result<Query, ParserError> {
-    let dialect = Postgres::for_length(text.len());
-    let mut query = *Parser::new(&dialect).try_with_sql(text)?.parse_query()?;
-    // The visit itself never stops.
-    let _ = query.walk_mut(&mut Filled);
-    Ok(query)
 }
 
 /// Whether the words are `CREATE TABLE` with no list of columns behind the name, not even an empty one.
