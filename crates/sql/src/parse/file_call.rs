@@ -72,7 +72,8 @@ impl FileCall {
 
     /// The call that a relation of this name stands for.
     pub fn of_relation(name: &str) -> Option<FileCall> {
-        let (function, paths, options): (String, _, _) = serde_json::from_str(meaning(name)?).ok()?;
+        let (function, paths, options): (String, _, _) =
+            serde_json::from_str(meaning(name)?).ok()?;
         Some(FileCall { format: FileFormat::of_function(&function)?, paths, options })
     }
 }

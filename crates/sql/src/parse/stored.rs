@@ -75,3 +75,6 @@ fn tokens_of(text: &str) -> Result<Tokens, ParserError> {
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     Ok(tokens)
 }
+
+#[cfg(test)]
+mod tests;

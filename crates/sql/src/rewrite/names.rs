@@ -7,7 +7,7 @@ use datafusion_sql::sqlparser::ast::{
     FunctionArguments, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr,
     TableAlias, TableFactor, TrimWhereField, Value, VisitorMut,
 };
-use stdx::HashMap;
+use stdx::{HashMap, HashSet};
 use types::LogicalType;
 
 use crate::parse::object_name::identifier;
@@ -351,11 +351,9 @@ fn relation_outputs(query: &Query, alias: &TableAlias) -> Vec<String> {
 fn query_outputs(body: &SetExpr) -> Vec<String> {
     match body {
         SetExpr::Select(select) => {
-            let mut names: Vec<String> = vec![];
-            for name in select.projection.iter().filter_map(output_name) {
-                names.push(free_name(name, |name| names.contains(name)));
-            }
-            names
+            let mut taken = HashSet::default();
+            let names = select.projection.iter().filter_map(output_name);
+            names.map(|name| free_name(name, &mut taken)).collect()
         }
         SetExpr::Query(query) => query_outputs(&query.body),
         SetExpr::SetOperation { left, .. } => query_outputs(left),
@@ -363,16 +361,23 @@ fn query_outputs(body: &SetExpr) -> Vec<String> {
     }
 }
 
-/// The name, or the first that sets it apart from those that are taken.
-fn free_name(name: String, is_taken: impl Fn(&String) -> bool) -> String {
-    let others = (1..).map(|nth| apart(&name, nth));
-    let mut names = std::iter::once(name.clone()).chain(others);
-    names.find(|name| !is_taken(name)).unwrap_or_default()
+/// The name, or the first that sets it apart from those that are taken, which takes it.
+fn free_name(name: String, taken: &mut HashSet<String>) -> String {
+    match taken.insert(name.clone()) {
+        true => name,
+        false => other_name(&name, taken),
+    }
+}
+
+/// The first name that sets `name` apart from those that are taken, which takes it.
+fn other_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut others = (1..).map(|nth| apart(name, nth));
+    others.find(|other| taken.insert(other.clone())).unwrap_or_default()
 }
 
 /// Gives computed outputs an alias that none of the `known` names is.
 fn name_computed(select: &mut Select, known: Vec<String>) {
-    let mut taken: Vec<String> = select
+    let mut taken: HashSet<String> = select
         .projection
         .iter()
         .filter_map(|item| match item {
@@ -392,8 +397,7 @@ fn name_computed(select: &mut Select, known: Vec<String>) {
             continue;
         }
         let name = expr_name(expr).unwrap_or_else(|| "?column?".into());
-        let name = free_name(name, |name| taken.contains(name));
-        taken.push(name.clone());
+        let name = free_name(name, &mut taken);
         let expr = expr.clone();
         *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) };
     }
@@ -410,7 +414,7 @@ fn library_name(item: &SelectItem) -> String {
 
 /// Gives outputs that the library would take for one an alias each.
 fn make_distinct(select: &mut Select) {
-    let mut seen: Vec<String> = Vec::new();
+    let (mut seen, mut taken) = (Vec::<String>::new(), HashSet::default());
     for item in &mut select.projection {
         let name = library_name(item);
         // A column that joins have merged is one of theirs under another name.
@@ -423,13 +427,12 @@ fn make_distinct(select: &mut Select) {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = &*item
             && seen.iter().any(is_same)
         {
-            let own = item_name(item);
-            let mut aliases = (1..).map(|nth| apart(&own, nth));
-            let alias = aliases.find(|alias| !seen.contains(alias)).unwrap_or_default();
+            let alias = other_name(&item_name(item), &mut taken);
             let (expr, named) = (expr.clone(), Ident::with_quote('"', alias.clone()));
             *item = SelectItem::ExprWithAlias { expr, alias: named };
             seen.push(alias);
         }
+        taken.insert(name.clone());
         seen.push(name);
     }
 }
