@@ -75,11 +75,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     if rest.token != datafusion_sql::sqlparser::tokenizer::Token::EOF {
         return Err(unknown.clone().unwrap_or_else(|| tokens::unexpected(text, &rest)));
     }
-    balance(&mut statement)?;
-    regroup(&mut statement);
-    no_columns::fill(&mut statement);
-    files::as_relations(&mut statement)?;
-    normalise::normalise(&mut statement);
+    adapt_tree(&mut statement)?;
     let into = match &mut statement {
         ast::Statement::Query(query) => ddl::taken_into(query),
         _ => None,
@@ -108,6 +104,16 @@ fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
     table::with_data(tokens);
     include::mark(tokens);
     operators::before_any(tokens);
+    Ok(())
+}
+
+/// Puts what follows understands in the place of what the library's parser has read.
+fn adapt_tree(statement: &mut ast::Statement) -> SqlResult<()> {
+    balance(statement)?;
+    regroup(statement);
+    no_columns::fill(statement);
+    files::as_relations(statement)?;
+    normalise::normalise(statement);
     Ok(())
 }
 
