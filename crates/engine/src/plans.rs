@@ -5,7 +5,7 @@
 //! depends on besides is asked before each use ([`sql::Generic::holds`]): nothing has to tell the plans that a
 //! table has another index. A session that sees other definitions than others, by its transaction or by its
 //! temporary tables, makes a plan of its own, in whose place the next of the others makes one again. Nulls,
-//! functions of the session, system relations, views, files and rows that the program lends are never planned so.
+//! functions of the session, system relations, files and rows that the program lends are never planned so.
 //!
 //! The first execution of a statement is planned for its values, as many run only once. The second one is
 //! planned both ways, and the third needs no planning; unless the two plans differ, which is tried three times.

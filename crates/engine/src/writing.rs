@@ -324,7 +324,7 @@ impl<'a> Writing<'a> {
     ) -> SqlResult<Finding> {
         let began = time::now();
         let plan = self.plan(text, Some(target)).await?;
-        let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
+        let is_large = text.is_large(&|name| self.snapshot().views.get(name).cloned());
         if let Some(wish) = self.session.wish(bound).filter(|_| !is_large) {
             let (catalog, options, theirs) = (self.catalog.clone(), self.options, plan.clone());
             let work = move || {
@@ -411,7 +411,7 @@ impl<'a> Writing<'a> {
     /// # Errors
     /// Those of planning; 57014.
     pub(crate) async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
-        let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
+        let is_large = text.is_large(&|name| self.snapshot().views.get(name).cloned());
         Box::pin(self.catalog.open_files(text, &self.cancel)).await?;
         let (catalog, options) = (self.catalog.clone(), self.options);
         let (query, target) = (text.clone(), target.map(str::to_owned));

@@ -56,10 +56,13 @@ pub(crate) enum Object<'a> {
     System(&'static Relation),
 }
 
-/// A number that follows from a view's name: FNV-1a.
+/// The first oid of views.
+const VIEW_OID: i64 = FIRST_OID + VIEW_KIND * KIND;
+
+/// A number that follows from a view's name: FNV-1a, in half of the oids that views have.
 fn hash(view: &ViewDef) -> i64 {
     let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    i64::from(view.name.bytes().fold(0x811c_9dc5, mix))
+    i64::from(view.name.bytes().fold(0x811c_9dc5, mix)) % (KIND / 2)
 }
 
 pub(crate) fn table_oid(table: &TableDef) -> i64 {
@@ -238,13 +241,23 @@ impl View {
         let mut oids = BTreeSet::new();
         let mut views = vec![];
         for view in self.views() {
-            let mut number = hash(view) % (KIND / 2);
+            let mut number = hash(view);
             while !oids.insert(number) {
                 number += 1;
             }
-            views.push((FIRST_OID + VIEW_KIND * KIND + number, view));
+            views.push((VIEW_OID + number, view));
         }
         views
+    }
+
+    /// The oid of one of them; plans that are kept ask for it at each execution.
+    pub(crate) fn view_oid(&self, name: &str) -> Option<i64> {
+        let number = hash(self.view(name)?);
+        // Views before it may have taken its number, each as many numbers behind its own as views are before it.
+        let mut before = self.views().take_while(|view| view.name != name).zip(0..);
+        let is_free = before.all(|(view, moved)| !(0..=moved).contains(&(number - hash(view))));
+        let all = || self.user_views().into_iter().find(|(_, view)| view.name == name);
+        if is_free { Some(VIEW_OID + number) } else { all().map(|(oid, _)| oid) }
     }
 
     /// The query of a view as PostgreSQL writes it, as far as it is known how; `pretty` is without

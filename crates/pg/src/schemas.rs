@@ -59,9 +59,7 @@ impl SystemSchemas for Schemas {
     }
 
     fn view_oid(&self, view: &Arc<SessionView>, name: &str) -> Option<u32> {
-        let view = View::new(view);
-        let (oid, _) = view.user_views().into_iter().find(|(_, view)| view.name == name)?;
-        u32::try_from(oid).ok()
+        u32::try_from(View::new(view).view_oid(name)?).ok()
     }
 }
 

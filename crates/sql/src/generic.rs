@@ -9,11 +9,11 @@
 //! - *Types of the parameters, their nulls, the zone and the switches of the planner*: whoever keeps plans
 //!   keeps one for each of them. There is none for values that are null, or of an unknown type.
 //! - *The catalog*: whatever the binder has asked it is asked again before each use ([`depends`]): tables with
-//!   their indexes, constraints and statistics, the right to read them, and which functions there are. A
-//!   statement about anything else than tables (views, system relations, functions of the session, files,
-//!   sequences) has none.
-//! - *The moment*: `now()` and its kin are parameters, too; a literal that speaks of it has no generic plan, for
-//!   there is no moment while it is made.
+//!   their indexes, constraints and statistics, views with their queries, the right to read them, also of the
+//!   owners of views, and which functions there are. A statement about anything else (system relations, functions
+//!   of the session, files, sequences) has none.
+//! - *The moment*: `now()` and its kin are parameters, too, in views as in the statement; where a literal speaks of
+//!   it there is no generic plan, for there is no moment while it is made.
 //! - *The values*: to the library parameters are opaque, and they stand only where one value is as good as
 //!   another ([`admitted`]). The order of joins is that of the values of the first execution. These are planned both
 //!   ways, and the plan is kept only where both came to the same ([`Generic::is_like`]).
@@ -87,6 +87,9 @@ impl Generic {
         options: &PlannerOptions,
     ) -> SqlResult<Option<Generic>> {
         let Some(statement) = template.generic(parameters)? else { return Ok(None) };
+        if catalog.now_us().is_none() {
+            return Ok(None);
+        }
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
         let texts = crate::optimize::values::texts(parameters, parameter_count, catalog)?;

@@ -1,14 +1,17 @@
 //! How much there is to plan: the caller plans what is large where nobody waits for it.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, DollarQuotedString, Expr, ObjectName, Query as Ast, Value, Visitor,
 };
 
+use crate::catalog::view::ViewDef;
 use crate::parse::marks::grouping_set_count;
 use crate::parse::object_name::last_name;
 use crate::parse::statement::query::Query;
+use crate::parse::stored;
 use crate::walk::Walk;
 
 /// Parts of a query that are planned at once, which takes some milliseconds at most.
@@ -23,19 +26,22 @@ const SETS_BITS_MAX: usize = 16;
 /// Longest literal that is planned at once.
 const LITERAL_BYTES_MAX: usize = 64 << 10;
 
+/// Longest query of a view that is parsed to see what there is to plan: some tens of microseconds.
+const VIEW_BYTES_MAX: usize = 4 << 10;
+
 /// Functions that make much of little: what is constant is computed while planning.
 const GROWING: [&str; 6] =
     ["repeat", "lpad", "rpad", "array_fill", "regexp_replace", "string_to_table"];
 
 impl Query {
-    /// Whether planning it may keep others waiting.
-    pub fn is_large(&self, is_view: &dyn Fn(&str) -> bool) -> bool {
-        self.ast.walk(&mut Parts { is_view, count: 0 }).is_break()
+    /// Whether planning it may keep others waiting, with the queries of the views that it names.
+    pub fn is_large(&self, view: &dyn Fn(&str) -> Option<Arc<ViewDef>>) -> bool {
+        self.ast.walk(&mut Parts { view, count: 0 }).is_break()
     }
 }
 
 struct Parts<'a> {
-    is_view: &'a dyn Fn(&str) -> bool,
+    view: &'a dyn Fn(&str) -> Option<Arc<ViewDef>>,
     count: usize,
 }
 
@@ -45,6 +51,18 @@ impl Parts<'_> {
         match self.count > PARTS_MAX {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Views that name each other in a circle come to too many parts.
+    fn add_view(&mut self, view: &ViewDef) -> ControlFlow<()> {
+        if view.query.len() > VIEW_BYTES_MAX {
+            return ControlFlow::Break(());
+        }
+        self.add(RELATION_PARTS)?;
+        match stored::read(&view.query) {
+            Ok(query) => query.walk(self),
+            Err(_) => ControlFlow::Break(()),
         }
     }
 }
@@ -57,10 +75,9 @@ impl Visitor for Parts<'_> {
     }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        // The query of a view may be of any size.
-        match (self.is_view)(&last_name(relation)) {
-            true => ControlFlow::Break(()),
-            false => self.add(RELATION_PARTS),
+        match (self.view)(&last_name(relation)) {
+            Some(view) => self.add_view(&view),
+            None => self.add(RELATION_PARTS),
         }
     }
 

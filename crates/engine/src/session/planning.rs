@@ -80,7 +80,7 @@ impl Session {
 
     async fn plan_anew(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
-        let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
+        let is_large = query.is_large(&|name| snapshot.views.get(name).cloned());
         let keeps_version = self.database().block().is_some_and(|block| block.keeps_version());
         let notes = keeps_version && !snapshot.read_view.notes_reads();
         let catalog = match notes && query.row_locks().is_some() {

@@ -96,10 +96,10 @@ impl Session {
             self.listen_to(cancel.clone());
             let clock = StatementTimeout::start(&self.settings, &cancel);
             let (catalog, options) = (self.system_catalog(), self.planner_options_now());
-            let views = self.database().snapshot();
-            let is_view = |name: &str| views.views.contains_key(name);
+            let snapshot = self.database().snapshot();
+            let view = |name: &str| snapshot.views.get(name).cloned();
             let is_large = match &*with.body {
-                Statement::Query(query) => query.is_large(&is_view),
+                Statement::Query(query) => query.is_large(&view),
                 _ => false,
             };
             let with = with.clone();

@@ -32,6 +32,8 @@ pub const SETUP: &str = "
     insert into o select g / 3, g % 3, case when g % 10 = 0 then null else g % 130 end, 'x' || g % 12,
         g % 50 * 0.25, date '2024-02-20' + g % 40 from generate_series(1, 300) g;
     create view seen as select id, x from t;
+    create view passed as select id, n, at from t where moment < now() and n is not null;
+    create view days (day, many, least) as select d, count(*), min(n) from t group by d;
     analyze";
 
 /// All that statements change.
@@ -360,6 +362,12 @@ pub const QUERIES: &[(&str, &str)] = &[
         "select greatest($1, $2, s), least($1, s), abs($1), mod(k, $2) from t where id < 9",
     ),
     ("int", "select * from seen where id < $1"),
+    ("int", "select id, n from passed where id < $1"),
+    ("date, int", "select day, many, least from days where day >= $1 and many > $2"),
+    (
+        "int, numeric",
+        "select s.x, p.n, p.at from seen s join passed p on p.id = s.id where s.id < $1 and p.n > $2",
+    ),
     ("text", "select count(*) from pg_class where relname > $1 and relname in ('t', 'o')"),
     ("int", "select current_user, id from t where id = $1"),
     ("int", "select id from t where id < $1 and d < ('to' || 'day')::date and d < date 'tomorrow'"),
@@ -389,6 +397,8 @@ pub const CHANGES: &[(&str, &str)] = &[
     ("int, text", "delete from t where s < $1 and x > $2 returning id, x"),
     ("int, numeric", "delete from o using t where t.id = o.owner and t.s = $1 and o.n > $2"),
     ("date", "delete from t where d < $1 or d is null and at > $1"),
+    ("int, int", "update t set free = free + $1 where id in (select id from seen where id < $2)"),
+    ("numeric", "delete from o using passed p where p.id = o.id and p.n > $1 returning o.id, o.part"),
     (
         "int, int",
         "insert into o (id, part, n) select id, s, $1 from t where k = $2 and s is not null",
@@ -431,6 +441,8 @@ pub const TURNS: &[&str] = &[
     "reset enable_seqscan; reset enable_hashjoin; reset enable_indexscan",
     "create or replace view seen as select id, x from t where s > 3",
     "create or replace view seen as select id, x from t where s < 3",
+    "create or replace view passed as select id, n, at from t where moment < now() and n > 0",
+    "drop view passed; create view passed as select n, at, id from t where moment is not null",
     "alter table o rename to gone; create table o as select * from gone where id < 70; drop table gone",
     "create temporary table if not exists other (id int)",
     "begin; alter table t drop column bytes; rollback",

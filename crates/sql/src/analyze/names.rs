@@ -19,6 +19,7 @@ use crate::analyze::syntax::Syntax;
 use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
 use crate::catalog::missing::table_not_found;
+use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, function};
 use crate::functions::library::{LIBRARY, aggregate_name};
 use crate::functions::unknown_function;
@@ -29,6 +30,8 @@ pub(crate) struct Names<'a> {
     pub catalog: &'a dyn Catalog,
     /// The views that are being bound, to find those that name themselves.
     pub open_views: Vec<String>,
+    /// How many parameters the statement has, as texts; views have those of the clock ([`crate::rewrite::clock::first_of`]).
+    pub parameter_count: usize,
     relations: [Arc<dyn RelationPlanner>; 1],
     /// The planners of the library behind one that looks for the types of parameters.
     inferring: Option<Vec<Arc<dyn ExprPlanner>>>,
@@ -36,13 +39,19 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(crate) fn new(catalog: &'a dyn Catalog) -> Names<'a> {
-        Names::within(catalog, vec![])
+        Names::with_parameters(catalog, 0)
     }
 
-    /// The names as the query of the last of these views sees them.
-    pub(crate) fn within(catalog: &'a dyn Catalog, open_views: Vec<String>) -> Names<'a> {
+    /// The names of a statement that has so many parameters.
+    pub(crate) fn with_parameters(catalog: &'a dyn Catalog, parameter_count: usize) -> Names<'a> {
         let relations: [Arc<dyn RelationPlanner>; 1] = [Arc::new(Derived::default())];
-        Names { catalog, open_views, relations, inferring: None }
+        Names { catalog, open_views: vec![], parameter_count, relations, inferring: None }
+    }
+
+    /// The names as the query of a view sees them.
+    pub(crate) fn within(&self, view: &ViewDef) -> Names<'a> {
+        let open_views = self.open_views.iter().cloned().chain([view.name.clone()]).collect();
+        Names { open_views, ..Names::with_parameters(self.catalog, self.parameter_count) }
     }
 
     /// The names of a statement whose parameters have no values yet.

@@ -30,8 +30,8 @@ pub(crate) fn bind(
     catalog: &dyn Catalog,
     parameter_count: usize,
 ) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
-    let names = Names::new(catalog);
-    let plan = with_parameters(query, &names, parameter_count)?;
+    let names = Names::with_parameters(catalog, parameter_count);
+    let plan = named(query, &names)?;
     no_columns::check(&plan)?;
     let mut origins = origin::origins(&plan, catalog);
     let plan = origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
@@ -39,29 +39,20 @@ pub(crate) fn bind(
 }
 
 fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
-    with_parameters(query, names, 0)
+    bound(query, names).map_err(from_library)
 }
 
-/// The same with so many parameters: texts, as literals in quotes are.
-fn with_parameters(
-    query: ast::Query,
-    names: &Names<'_>,
-    parameter_count: usize,
-) -> SqlResult<LogicalPlan> {
-    bound(query, names, parameter_count).map_err(from_library)
-}
-
-/// The query as the library binds it; outer relations that inner columns hide are named anew.
+/// The query as the library binds it, with parameters that are texts, as literals in quotes are; outer relations
+/// that inner columns hide are named anew.
 pub(crate) fn bound(
     query: ast::Query,
     names: &Names<'_>,
-    parameter_count: usize,
 ) -> Result<LogicalPlan, DataFusionError> {
     let bind = |query: ast::Query| {
         let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
         let statement = ast::Statement::Query(Box::new(query));
         let text = Some(Arc::new(Field::new("", DataType::Utf8, false)));
-        let types = vec![text; parameter_count];
+        let types = vec![text; names.parameter_count];
         let mut context = PlannerContext::new().with_prepare_param_data_types(types);
         planner.sql_statement_to_plan_with_context(statement, &mut context)
     };

@@ -16,7 +16,7 @@ use crate::catalog::view::ViewDef;
 use crate::error::from_library;
 use crate::parse::{no_columns, precedence, stored};
 use crate::quote::unspelled::shown;
-use crate::rewrite::steps;
+use crate::rewrite::{clock, steps};
 
 /// The columns of a view, if its query can be bound.
 ///
@@ -91,10 +91,9 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     no_columns::fill(&mut query);
     crate::parse::balance(&mut query).map_err(external)?;
     precedence::regroup(&mut query);
-    let outputs = steps::of_view(&mut query, names.catalog).map_err(external)?;
-    let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
-    let inside = Names::within(names.catalog, open);
-    let plan = crate::analyze::query::bound(query, &inside, 0)?;
+    let first_moment = clock::first_of(names.parameter_count);
+    let outputs = steps::of_view(&mut query, names.catalog, first_moment).map_err(external)?;
+    let plan = crate::analyze::query::bound(query, &names.within(view))?;
     let columns = plan.schema().iter().map(|named| (is_stand_in(named.1), Named::from(named)));
     let (none, columns): (Vec<_>, Vec<_>) =
         columns.partition(|(stands_for_none, _)| *stands_for_none);

@@ -8,6 +8,7 @@ use crate::catalog::function::SystemFunction;
 use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::dml::compiled::is_same_table;
+use crate::parse::bind::has_moments;
 
 /// A plan is made anew where a table has this many times the rows that it had, or they have been so many
 /// times its rows. Access paths are chosen at each execution, so this is about the order of joins: the factor by
@@ -20,9 +21,12 @@ const ROWS_MIN: u64 = 64;
 /// The answers of a catalog.
 #[derive(Debug, Default)]
 pub(super) struct Depends {
-    tables: Vec<(String, Arc<TableDef>)>,
-    /// Names that are no view's.
-    views: Vec<String>,
+    /// With `None` for names that are no table's.
+    tables: Vec<(String, Option<Arc<TableDef>>)>,
+    /// The same of views.
+    views: Vec<(String, Option<Arc<ViewDef>>)>,
+    /// What clients know views by.
+    oids: Vec<(String, Option<u32>)>,
     /// Names that are no function's of the session.
     functions: Vec<String>,
     /// What may be read.
@@ -32,16 +36,32 @@ pub(super) struct Depends {
 impl Depends {
     /// Whether the catalog says the same now.
     pub(super) fn hold(&self, catalog: &dyn Catalog) -> bool {
-        let same = |(name, then): &(String, Arc<TableDef>)| {
-            catalog.table(name).is_some_and(|now| is_unchanged(&now, then))
+        let same = |(name, then): &(String, Option<Arc<TableDef>>)| {
+            is_same(catalog.table(name).as_ref(), then.as_ref(), is_unchanged)
+        };
+        let same_view = |(name, then): &(String, Option<Arc<ViewDef>>)| {
+            is_same(catalog.view(name).as_ref(), then.as_ref(), is_same_view)
         };
         self.tables.iter().all(same)
-            && self.views.iter().all(|name| catalog.view(name).is_none())
+            && self.views.iter().all(same_view)
+            && self.oids.iter().all(|(name, then)| catalog.view_oid(name) == *then)
             && self.functions.iter().all(|name| catalog.system_function(name).is_none())
             && self.reads.iter().all(|(name, is_system, within)| {
                 catalog.check_read(name, *is_system, within.as_deref()).is_ok()
             })
     }
+}
+
+/// Whether there was nothing and is nothing, or what there is is the same.
+fn is_same<T>(now: Option<&T>, then: Option<&T>, same: impl Fn(&T, &T) -> bool) -> bool {
+    match (now, then) {
+        (Some(now), Some(then)) => same(now, then),
+        (now, then) => now.is_none() && then.is_none(),
+    }
+}
+
+fn is_same_view(now: &Arc<ViewDef>, then: &Arc<ViewDef>) -> bool {
+    Arc::ptr_eq(now, then) || now == then
 }
 
 /// Whether a table is planned for as it was then.
@@ -86,10 +106,8 @@ impl Catalog for Recorder<'_> {
         let found = self.inner.table(name);
         match &found {
             // Those of the system, of files and of the program have numbers of one statement.
-            Some(def) if !def.id.is_system() => {
-                self.note(|depends| depends.tables.push((name.to_owned(), def.clone())));
-            }
-            _ => self.refuse(),
+            Some(def) if def.id.is_system() => self.refuse(),
+            _ => self.note(|depends| depends.tables.push((name.to_owned(), found.clone()))),
         }
         found
     }
@@ -97,15 +115,16 @@ impl Catalog for Recorder<'_> {
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
         let found = self.inner.view(name);
         match &found {
-            None => self.note(|depends| depends.views.push(name.to_owned())),
-            Some(_) => self.refuse(),
+            Some(view) if has_moments(&view.query) => self.refuse(),
+            _ => self.note(|depends| depends.views.push((name.to_owned(), found.clone()))),
         }
         found
     }
 
     fn view_oid(&self, name: &str) -> Option<u32> {
-        self.refuse();
-        self.inner.view_oid(name)
+        let found = self.inner.view_oid(name);
+        self.note(|depends| depends.oids.push((name.to_owned(), found)));
+        found
     }
 
     fn system_type(&self, table: &TableDef, column: usize) -> Option<u32> {

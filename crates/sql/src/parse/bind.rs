@@ -9,6 +9,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use types::{LogicalType, SqlError, SqlResult, oid};
 
+use crate::parse::split::split;
 use crate::parse::statement::Statement;
 use crate::parse::statement::bound::Bound;
 use crate::parse::template::{Parameter, Template, number, unknown};
@@ -72,8 +73,7 @@ impl Template {
                         tokens.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }),
                     );
                 }
-                Token::Word(_) | Token::Number(..) => typed.push(token.clone()),
-                other if speaks_of_now(&other.to_string()) => return Ok(None),
+                other if is_of_the_moment(other) => return Ok(None),
                 _ => typed.push(token.clone()),
             }
         }
@@ -123,6 +123,17 @@ fn of_type(parameter: &Parameter, value: Token) -> SqlResult<Vec<Token>> {
     tokens.extend(name);
     tokens.push(Token::RParen);
     Ok(tokens)
+}
+
+/// Whether a literal in a statement's text may be read as a time that depends on the moment; also of a text that
+/// is no statement.
+pub(crate) fn has_moments(text: &str) -> bool {
+    let is_free = |all: Vec<Tokens>| !all.iter().flatten().any(|t| is_of_the_moment(&t.token));
+    !split(text).is_ok_and(is_free)
+}
+
+fn is_of_the_moment(token: &Token) -> bool {
+    !matches!(token, Token::Word(_) | Token::Number(..)) && speaks_of_now(&token.to_string())
 }
 
 /// Whether a text may be read as a time that depends on the moment.

@@ -32,6 +32,11 @@ pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) {
     }
 }
 
+/// The number of the first parameter of the clock among so many: they are the last ones, if there are any.
+pub(crate) fn first_of(parameter_count: usize) -> Option<usize> {
+    (parameter_count + 1).checked_sub(KIND_COUNT).filter(|first| *first > 0)
+}
+
 /// Puts parameters there, the first of which has the number `first`: [`texts`] are their values.
 pub(crate) fn as_parameters(query: &mut Query, first: usize) {
     replace(query, |kind| Value::Placeholder(format!("${}", first + kind as usize)));

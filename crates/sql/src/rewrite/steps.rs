@@ -27,25 +27,30 @@ pub(crate) fn rewrite_with(
     names::set_apart(ast);
     names::set_outputs_apart(ast);
     system::rewrite(ast);
-    match first_moment {
-        Some(first) => clock::as_parameters(ast, first),
-        None => clock::rewrite(ast, catalog),
-    }
+    moments(ast, catalog, first_moment);
     query::rewrite(ast, catalog)?;
     names::name_inner_outputs(ast);
     calls::prepare(ast, catalog)?;
     Ok(outputs)
 }
 
+fn moments(ast: &mut ast::Query, catalog: &dyn Catalog, first: Option<usize>) {
+    match first {
+        Some(first) => clock::as_parameters(ast, first),
+        None => clock::rewrite(ast, catalog),
+    }
+}
+
 /// The same of the query of a view: what only a statement shows is left to the one that names the view.
 pub(crate) fn of_view(
     ast: &mut ast::Query,
     catalog: &dyn Catalog,
+    first_moment: Option<usize>,
 ) -> SqlResult<Option<Vec<String>>> {
     names::set_nested_apart(ast);
     names::wrap_unnested(ast);
     let outputs = names::name_outputs(ast);
-    clock::rewrite(ast, catalog);
+    moments(ast, catalog, first_moment);
     query::rewrite(ast, catalog)?;
     names::name_inner_outputs(ast);
     calls::prepare(ast, catalog)?;
