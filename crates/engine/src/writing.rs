@@ -34,7 +34,7 @@ use crate::settings::Settings;
 use crate::stream::rows::QueryRows;
 use crate::system::catalog::SystemCatalog;
 
-/// A query that finds the rows which a statement changes.
+/// A query that finds the rows which a statement changes, or those that it adds.
 pub(crate) struct Finding {
     plan: Arc<Plan>,
     catalog: SystemCatalog,
@@ -314,16 +314,16 @@ impl<'a> Writing<'a> {
         Ok((plan.root.schema.clone(), batches))
     }
 
-    /// The query that finds the rows which a statement changes; that makes its generic plan when it runs
-    /// for the second time.
+    /// The query that finds the rows which a statement changes, or those that it adds; that makes its generic
+    /// plan when it runs for the second time. With a `target` it is one that names the table which changes.
     pub(crate) async fn finding(
         &self,
         bound: Option<&Arc<Bound>>,
         text: &Query,
-        target: &str,
+        target: Option<&str>,
     ) -> SqlResult<Finding> {
         let began = time::now();
-        let plan = self.plan(text, Some(target)).await?;
+        let plan = self.plan(text, target).await?;
         let is_large = text.is_large(&|name| self.snapshot().views.get(name).cloned());
         if let Some(wish) = self.session.wish(bound).filter(|_| !is_large) {
             let (catalog, options, theirs) = (self.catalog.clone(), self.options, plan.clone());
@@ -364,6 +364,12 @@ impl<'a> Writing<'a> {
     }
 
     /// The same in one batch.
+    pub(crate) async fn found_together(&self, finding: &Finding) -> SqlResult<RecordBatch> {
+        let (schema, batches) = self.run_plan(finding.catalog.clone(), &finding.plan).await?;
+        crate::dml::rows::concatenated(&schema, &batches)
+    }
+
+    /// All rows of a query in one batch, as [`Writing::batches`].
     pub(crate) async fn rows(&self, text: &Query, target: Option<&str>) -> SqlResult<RecordBatch> {
         let (schema, batches) = self.batches(text, target).await?;
         crate::dml::rows::concatenated(&schema, &batches)
@@ -382,16 +388,12 @@ impl<'a> Writing<'a> {
         crate::dml::rows::concatenated(&schema, &batches)
     }
 
-    /// Begins a query over the state before the statement, whose rows are taken as they come.
-    pub(crate) async fn stream(&self, text: &Query) -> SqlResult<QueryRows> {
-        let plan = self.plan(text, None).await?;
+    /// Begins to look for rows that are added as they come.
+    pub(crate) fn stream(&self, finding: &Finding) -> QueryRows {
         if let Some(trace) = self.session.trace() {
-            trace.note(&plan, None);
+            trace.note(&finding.plan, None);
         }
-        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
-        let own = self.catalog.clone();
-        let run = Run::new(self.db, own, &plan, self.settings, watch, Duration::ZERO);
-        Ok(QueryRows::start(run))
+        self.find(finding)
     }
 
     /// Does what comes before a plan, here or beside the workers.

@@ -27,7 +27,9 @@ use std::sync::Arc;
 use types::{SqlResult, zone};
 
 use crate::catalog::Catalog;
+use crate::dml::conflict::Conflict;
 use crate::dml::expressions::{RowExprs, returning};
+use crate::dml::insert::insert_query;
 use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::error::{from_library, guarded};
 use crate::optimize::query::Optimized;
@@ -42,10 +44,12 @@ use crate::planner;
 use crate::rewrite::steps;
 use depends::{Depends, Recorder};
 
-/// What is done with the rows that the query of an `UPDATE` or a `DELETE` finds.
+/// What is done with the rows that the query of an `INSERT`, an `UPDATE` or a `DELETE` finds.
 pub struct RowChange {
     /// The columns that are assigned.
     pub ordinals: Vec<usize>,
+    /// What an `INSERT` does about rows that are there already.
+    pub conflict: Option<Conflict>,
     /// What comes back.
     pub returning: Option<RowExprs>,
 }
@@ -93,30 +97,13 @@ impl Generic {
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
         let texts = crate::optimize::values::texts(parameters, parameter_count, catalog)?;
-        let draft = |query: &Query, catalog: &dyn Catalog| -> SqlResult<_> {
-            let (mut ast, clock) = (query.ast.as_ref().clone(), parameter_count + 1);
-            let names = steps::rewrite_with(&mut ast, catalog, Some(clock))?;
-            Ok((crate::optimize::query::generic(ast, catalog, options, texts.clone())?, names))
+        let Some(Parts { query, target, change }) = parts(&statement, &recorder)? else {
+            return Ok(None);
         };
-        let (drafted, change) = match &statement {
-            Statement::Query(query) if query.row_locks().is_none() => {
-                (draft(query, &recorder)?, None)
-            }
-            Statement::Update(update) => {
-                let target = TargetCatalog::new(&recorder, &update.table)?;
-                let (query, ordinals) = update_query(update, &target)?;
-                let returning = returning(update, &recorder)?;
-                (draft(&query, &target)?, Some(RowChange { ordinals, returning }))
-            }
-            Statement::Delete(delete) => {
-                let target = TargetCatalog::new(&recorder, &delete.table)?;
-                let (ordinals, returning) = (vec![], returning(delete, &recorder)?);
-                let query = delete_query(delete, &target)?;
-                (draft(&query, &target)?, Some(RowChange { ordinals, returning }))
-            }
-            _ => return Ok(None),
-        };
-        let (query, names) = drafted;
+        let seen = target.as_ref().map_or(&recorder as &dyn Catalog, |target| target);
+        let mut ast = *query.ast;
+        let names = steps::rewrite_with(&mut ast, seen, Some(parameter_count + 1))?;
+        let query = crate::optimize::query::generic(ast, seen, options, texts)?;
         let is_good = query.shared.is_empty()
             && admitted::is_for_all_values(&query.plan).map_err(from_library)?;
         let Some(depends) = recorder.depends().filter(|_| is_good) else { return Ok(None) };
@@ -125,9 +112,10 @@ impl Generic {
 
     /// What it does with the rows that its query finds, if it changes them; to be asked for each execution.
     pub fn change(&self) -> Option<RowChange> {
-        let RowChange { ordinals, returning } = self.change.as_ref()?;
+        let RowChange { ordinals, conflict, returning } = self.change.as_ref()?;
+        let conflict = conflict.as_ref().map(Conflict::in_context);
         let returning = returning.as_ref().map(RowExprs::in_context);
-        Some(RowChange { ordinals: ordinals.clone(), returning })
+        Some(RowChange { ordinals: ordinals.clone(), conflict, returning })
     }
 
     /// Whether all that it depends on is as it was.
@@ -176,4 +164,41 @@ impl Generic {
         let own = self.plan(parameters, catalog, options);
         own.is_ok_and(|own| own.root.schema == plan.root.schema && shown(&own) == shown(plan))
     }
+}
+
+/// The query of a statement.
+struct Parts<'a> {
+    query: Query,
+    /// The catalog that it is planned in, if it is about a table that changes.
+    target: Option<TargetCatalog<'a>>,
+    change: Option<RowChange>,
+}
+
+/// The query of a statement, and what is done with its rows; `None` of one that has no plan for all values.
+fn parts<'a>(statement: &Statement, catalog: &'a dyn Catalog) -> SqlResult<Option<Parts<'a>>> {
+    let parts = match statement {
+        Statement::Query(query) => Parts { query: query.clone(), target: None, change: None },
+        Statement::Insert(insert) => {
+            let Some((query, ordinals)) = insert_query(insert, catalog)? else { return Ok(None) };
+            let conflict = Conflict::of(insert, catalog)?;
+            let change = RowChange { ordinals, conflict, returning: returning(insert, catalog)? };
+            Parts { query, target: None, change: Some(change) }
+        }
+        Statement::Update(update) => {
+            let target = TargetCatalog::new(catalog, &update.table)?;
+            let (query, ordinals) = update_query(update, &target)?;
+            let returning = returning(update, catalog)?;
+            let change = RowChange { ordinals, conflict: None, returning };
+            Parts { query, target: Some(target), change: Some(change) }
+        }
+        Statement::Delete(delete) => {
+            let target = TargetCatalog::new(catalog, &delete.table)?;
+            let query = delete_query(delete, &target)?;
+            let returning = returning(delete, catalog)?;
+            let change = RowChange { ordinals: vec![], conflict: None, returning };
+            Parts { query, target: Some(target), change: Some(change) }
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(parts).filter(|parts| parts.query.row_locks().is_none()))
 }

@@ -47,7 +47,7 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     let (columns, mut rows) = match &create.query {
         None => (vec![], None),
         Some(query) => {
-            let rows = writing.stream(query).await?;
+            let rows = writing.stream(&writing.finding(None, query, None).await?);
             (columns_of(&rows.schema), Some(rows))
         }
     };

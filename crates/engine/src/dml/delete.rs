@@ -41,7 +41,7 @@ async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementR
     let query = delete_query(delete, &target)?;
     // What can be read need not be a table: no row of such is looked for.
     writing.entry(&delete.table)?;
-    let finding = writing.finding(delete.bound.as_ref(), &query, &delete.table).await?;
+    let finding = writing.finding(delete.bound.as_ref(), &query, Some(&delete.table)).await?;
     remove(writing, delete, &finding, returning.as_ref()).await
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
-use sql::Query;
 use sql::constraints::ForeignKey;
 use sql::dml::Defaults;
 use sql::parse::Insert;
@@ -20,7 +19,7 @@ use crate::catalog::entry::TableEntry;
 use crate::load::leaving::Left;
 use crate::load::loader::Loader;
 use crate::stream::rows::QueryRows;
-use crate::writing::Writing;
+use crate::writing::{Finding, Writing};
 
 /// All rows that came.
 pub(crate) enum Incoming {
@@ -116,7 +115,7 @@ pub(super) async fn check_referring(
 
 /// The rows of a query for the columns of a table.
 pub(super) struct Source<'a> {
-    pub(super) query: &'a Query,
+    pub(super) finding: &'a Finding,
     /// Ordinals of the columns.
     pub(super) targets: &'a [usize],
     /// The statement.
@@ -157,7 +156,7 @@ pub(super) async fn insert_query(
     source: &Source<'_>,
     defaults: &mut Defaults,
 ) -> SqlResult<u64> {
-    let rows = writing.stream(source.query).await?;
+    let rows = writing.stream(source.finding);
     let none = RecordBatch::new_empty(rows.schema.clone());
     let mut typed = Typed { entry, source, defaults, rows };
     // The number of columns is wrong even where there are no rows.

@@ -7,7 +7,7 @@ use arrow_array::{Int64Array, RecordBatch, UInt32Array};
 use arrow_select::filter::filter_record_batch;
 use sql::dml::{Conflict, ConflictAction, Defaults, RowExprs, returning};
 use sql::parse::{Insert, Statement};
-use sql::{InsertRows, insert_rows, rows_of_query};
+use sql::{Bound, InsertRows, RowChange, insert_rows, rows_of_query};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::change::{Change, commit};
@@ -22,7 +22,7 @@ use crate::fault::internal;
 use crate::locks::mode::{LockKey, LockMode};
 use crate::result::StatementResult;
 use crate::waiting::unless_cancelled;
-use crate::writing::Writing;
+use crate::writing::{Finding, Writing};
 
 /// Values that are computed at once; more keep a worker too long.
 const VALUES_MAX: usize = 2048;
@@ -46,6 +46,9 @@ pub(crate) async fn insert(
 
 /// The same with its values bound anew.
 async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<StatementResult> {
+    if let Some(bound) = insert.bound.as_ref().filter(|bound| bound.generic().is_some()) {
+        return Box::pin(again(writing, insert, bound)).await;
+    }
     let catalog = &writing.catalog;
     // Views and system relations take no rows.
     sql::dml::TargetCatalog::new(catalog, &insert.table)?;
@@ -61,14 +64,12 @@ async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<State
     let (rows, mut defaults) = computed.await?;
     let rows = match rows {
         InsertRows::Values(rows) => rows,
+        InsertRows::Queries(queries, ordinals) if queries.len() == 1 => {
+            let finding = writing.finding(insert.bound.as_ref(), &queries[0], None).await?;
+            let how = RowChange { ordinals, conflict, returning };
+            return Box::pin(add(writing, insert, &finding, &how, defaults)).await;
+        }
         InsertRows::Queries(queries, targets) => {
-            let plain = returning.is_none() && conflict.is_none() && may_stream(&entry);
-            if let ([query], true) = (queries.as_slice(), plain) {
-                let source = Source { query, targets: &targets, insert };
-                let inserted = Box::pin(insert_query(writing, &entry, &source, &mut defaults));
-                let count = inserted.await?;
-                return Ok(StatementResult::Command { tag: format!("INSERT 0 {count}") });
-            }
             let mut rows = vec![];
             for query in &queries {
                 let found = writing.rows(query, None).await?;
@@ -78,6 +79,48 @@ async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<State
         }
     };
     let rows = checked(&entry.def, catalog, rows)?;
+    write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
+}
+
+/// The same by a plan that was made before.
+async fn again(
+    writing: &Writing<'_>,
+    insert: &Insert,
+    bound: &Bound,
+) -> SqlResult<StatementResult> {
+    let known = bound.generic().and_then(|generic| generic.change());
+    if let Some(known) = known
+        && let Some(finding) = writing.finding_again(bound)
+    {
+        let table = &writing.entry(&insert.table)?.def;
+        let defaults = Defaults::new(table, &writing.catalog)?;
+        return Box::pin(add(writing, insert, &finding, &known, defaults)).await;
+    }
+    match bound.again()? {
+        Statement::Insert(insert) => Box::pin(planned(writing, &Arc::new(insert))).await,
+        _ => Err(SqlError::internal("a statement is another one now")),
+    }
+}
+
+/// Inserts the rows that a query finds.
+async fn add(
+    writing: &Writing<'_>,
+    insert: &Insert,
+    finding: &Finding,
+    how: &RowChange,
+    mut defaults: Defaults,
+) -> SqlResult<StatementResult> {
+    let RowChange { ordinals, conflict, returning } = how;
+    let entry = writing.entry(&insert.table)?;
+    if returning.is_none() && conflict.is_none() && may_stream(&entry) {
+        let source = Source { finding, targets: ordinals, insert };
+        let inserted = Box::pin(insert_query(writing, &entry, &source, &mut defaults));
+        let count = inserted.await?;
+        return Ok(StatementResult::Command { tag: format!("INSERT 0 {count}") });
+    }
+    let found = writing.found_together(finding).await?;
+    let rows = rows_of_query(&entry.def, ordinals, &found, insert, &mut defaults)?;
+    let rows = checked(&entry.def, &writing.catalog, rows)?;
     write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
 }
 

@@ -46,8 +46,9 @@ async fn planned(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementR
     let (query, ordinals) = update_query(update, &target)?;
     // What can be read need not be a table: no row of such is looked for.
     writing.entry(&update.table)?;
-    let finding = writing.finding(update.bound.as_ref(), &query, &update.table).await?;
-    change(writing, update, &finding, &RowChange { ordinals, returning }).await
+    let finding = writing.finding(update.bound.as_ref(), &query, Some(&update.table)).await?;
+    let how = RowChange { ordinals, conflict: None, returning };
+    change(writing, update, &finding, &how).await
 }
 
 /// The same by a plan that was made before.
@@ -75,7 +76,7 @@ async fn change(
     finding: &Finding,
     how: &RowChange,
 ) -> SqlResult<StatementResult> {
-    let RowChange { ordinals, returning } = how;
+    let RowChange { ordinals, returning, .. } = how;
     let entry = writing.entry(&update.table)?;
     let may_stream = update.finds_rows_once()
         && returning.is_none()

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // tests prepare files of their own
 
 mod any_values;
+mod inserts;
 mod statements;
 mod views;
 
@@ -18,7 +19,10 @@ const SETUP: &str = "
     create table customer (id int primary key, name text not null, credit numeric(10,2), region int);
     create table orders (id int primary key, customer int not null, at timestamp, amount numeric(10,2));
     create table line (orders int, number int, item text, count int, primary key (orders, number));
+    create table copied (id int primary key, customer int default 7, amount numeric(10,2), note text,
+        at timestamptz default now());
     create index orders_customer on orders (customer);
+    insert into copied (id, customer, amount, note) select g, g, g, 'note' from generate_series(1, 9) g;
     insert into customer select g, 'name ' || g, g / 7.0, g % 5 from generate_series(1, 200) g;
     insert into orders select g, g % 200 + 1, timestamp '2024-01-01' + g * interval '1 hour', g * 1.25
         from generate_series(1, 1000) g;
@@ -168,7 +172,8 @@ const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
 /// All that statements change.
 const CONTENTS: &str =
     "select (select sum(count * 7 + length(item)) from line), (select sum(amount) from orders),
-    (select count(*) from orders where at > '2025-01-01'), (select sum(credit) from customer)";
+    (select count(*) from orders where at > '2025-01-01'), (select sum(credit) from customer),
+    (select string_agg(c::text, ' ' order by id) from (select id, customer, amount, note from copied) c)";
 
 /// Changes that are planned once: they are no look-ups by a key.
 const CHANGES: &[(&str, &str, &[&[&str]])] = &[

@@ -403,6 +403,16 @@ pub const CHANGES: &[(&str, &str)] = &[
         "int, int",
         "insert into o (id, part, n) select id, s, $1 from t where k = $2 and s is not null",
     ),
+    (
+        "int, numeric",
+        "insert into o (id, part, n) select id, 1, n from t where k = $1 and n > $2
+         on conflict (id, part) do update set n = o.n + excluded.n where o.n < 9 returning id, n",
+    ),
+    (
+        "int, text",
+        "insert into o select id, 0, null, x, n, current_date from passed join seen using (id)
+         where id < $1 and x > $2 on conflict do nothing",
+    ),
 ];
 
 /// What changes plans, or what they depend on.

@@ -28,6 +28,17 @@ pub struct Conflict {
     pub action: ConflictAction,
 }
 
+impl Conflict {
+    /// The same in the zone and at the moment of the statement that runs now.
+    pub(crate) fn in_context(&self) -> Conflict {
+        let action = match &self.action {
+            ConflictAction::Nothing => ConflictAction::Nothing,
+            ConflictAction::Update(assignments) => ConflictAction::Update(assignments.in_context()),
+        };
+        Conflict { keys: self.keys.clone(), deferrable: self.deferrable.clone(), action }
+    }
+}
+
 /// What happens to a row in conflict.
 pub enum ConflictAction {
     /// The new row is dropped.
@@ -146,6 +157,15 @@ fn arbiters(target: &Arbiter, table: &TableDef) -> SqlResult<Arbiters> {
 }
 
 impl Assignments {
+    fn in_context(&self) -> Assignments {
+        let value = |(ordinal, expr): &(usize, Expr)| (*ordinal, expr.in_context());
+        Assignments {
+            table: self.table.clone(),
+            values: self.values.iter().map(value).collect(),
+            condition: self.condition.as_ref().map(Expr::in_context),
+        }
+    }
+
     /// The stored rows that change as they become, and which these are. Both batches have all
     /// columns of the table in order, and a row in one belongs to the row at its place in the other.
     ///

@@ -78,12 +78,22 @@ pub fn insert_rows(
 /// # Errors
 /// As [`insert_rows`].
 pub fn query_of(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<Option<Query>> {
+    Ok(insert_query(insert, catalog)?.map(|(query, _)| query))
+}
+
+/// The same with the ordinals of the columns that its columns go to.
+pub(crate) fn insert_query(
+    insert: &Insert,
+    catalog: &dyn Catalog,
+) -> SqlResult<Option<(Query, Vec<usize>)>> {
     let Some(table) = catalog.table(&insert.table) else {
         return Err(table_not_found(catalog, &insert.table));
     };
     let targets = targets(insert, &table)?;
     match &insert.source {
-        InsertSource::Query(query) => typed_query(query.clone(), &table, &targets).map(Some),
+        InsertSource::Query(query) => {
+            Ok(Some((typed_query(query.clone(), &table, &targets)?, targets)))
+        }
         _ => Ok(None),
     }
 }

@@ -30,6 +30,8 @@ pub struct Insert {
     pub(crate) returning: Vec<SelectItem>,
     /// How it is run if it is compiled: its own values are still parameters then.
     pub(crate) execution: Option<Kept>,
+    /// The statement that it is, where that may run again with other values.
+    pub bound: Option<Arc<Bound>>,
 }
 
 impl Insert {
@@ -193,8 +195,8 @@ pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
     let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
     let returning = insert.returning.unwrap_or_default();
     let overriding = Overriding::Nothing;
-    let (table, execution) = (name(table)?, None);
-    Ok(Insert { table, columns, overriding, alias, source, conflict, returning, execution })
+    let (table, execution, bound) = (name(table)?, None, None);
+    Ok(Insert { table, columns, overriding, alias, source, conflict, returning, execution, bound })
 }
 
 fn source(ast: Box<ast::Query>) -> SqlResult<InsertSource> {

@@ -155,6 +155,7 @@ impl Statement {
     pub(crate) fn set_bound(&mut self, bound: Bound) {
         match self {
             Statement::Query(query) => query.bound = Some(Arc::new(bound)),
+            Statement::Insert(insert) => insert.bound = Some(Arc::new(bound)),
             Statement::Update(update) => update.bound = Some(Arc::new(bound)),
             Statement::Delete(delete) => delete.bound = Some(Arc::new(bound)),
             _ => {}
