@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Announced, Shape, SqlError, SqlResult, Statement, Template};
+use engine::{
+    Announced, Executed, PointExecution, Shape, SqlError, SqlResult, Statement, Template,
+};
 
 use crate::connection::{Answer, Connection};
 use crate::message::Reader;
@@ -26,18 +28,19 @@ impl Connection {
     }
 
     async fn run_all(&mut self, body: &[u8]) -> io::Result<SqlResult<()>> {
-        let is_short = body.len() <= KNOWN_BYTES_MAX;
-        if is_short && let Some(answered) = self.known_look_up(body).await? {
-            return Ok(answered);
-        }
         let mut reader = Reader(body);
         let text = match reader.string().and_then(|text| reader.end().map(|()| text)) {
             Ok(text) => text,
             Err(error) => return Ok(Err(error)),
         };
-        let known = if is_short { self.session.known_write(text) } else { None };
-        let statements = match known {
-            Some((statement, shape)) => Ok(vec![Read { template: None, statement, shape }]),
+        let is_short = body.len() <= KNOWN_BYTES_MAX;
+        let statements = match is_short.then(|| self.session.known(text)).flatten() {
+            Some((Executed::Point(point), shape)) => {
+                return self.look_up_known(text, &point, shape).await;
+            }
+            Some((Executed::Statement(statement), shape)) => {
+                Ok(vec![Read { template: None, statement: *statement, shape }])
+            }
             None => self.beside(text, read).await,
         };
         let statements = match statements {
@@ -84,19 +87,21 @@ impl Connection {
     }
 
     /// Answers a look-up of which the like has been planned before.
-    async fn known_look_up(&mut self, body: &[u8]) -> io::Result<Option<SqlResult<()>>> {
-        let mut reader = Reader(body);
-        let (Ok(text), Ok(())) = (reader.string(), reader.end()) else { return Ok(None) };
-        let Some((point, shape)) = self.session.known_look_up(text) else { return Ok(None) };
+    async fn look_up_known(
+        &mut self,
+        text: &str,
+        point: &PointExecution,
+        shape: Arc<Shape>,
+    ) -> io::Result<SqlResult<()>> {
         self.session.activity().announce(&text.into());
         self.session.activity().announce_shape(shape);
-        match self.look_up(&point).await {
+        match self.look_up(point).await {
             Ok(Answer::Rows(rows)) => {
                 let sent = self.all_rows(Rows::new(rows)).await?;
-                Ok(Some(sent.map(|tag| self.output.command_complete(&tag))))
+                Ok(sent.map(|tag| self.output.command_complete(&tag)))
             }
-            Ok(_) => Ok(None),
-            Err(error) => Ok(Some(Err(error))),
+            Ok(_) => Ok(Err(SqlError::internal("a look-up gave no rows"))),
+            Err(error) => Ok(Err(error)),
         }
     }
 

@@ -123,13 +123,19 @@ impl Generic {
         self.depends.hold(catalog)
     }
 
-    /// The statement with values, to be run by this plan.
-    pub fn statement(self: &Arc<Self>, template: &Template, values: &[Parameter]) -> Statement {
+    /// The statement with values, to be run by this plan; `text` is where they were taken from, if they were.
+    pub fn statement(
+        self: &Arc<Self>,
+        template: &Template,
+        values: &[Parameter],
+        text: Option<Arc<str>>,
+    ) -> Statement {
         let (template, parameters) = (template.clone(), values.to_vec());
         let mut statement = self.statement.clone();
         statement.set_bound(Bound {
             template,
             parameters,
+            text,
             generic: Some(Kept::new(Arc::clone(self))),
         });
         statement

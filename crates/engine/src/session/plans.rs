@@ -24,8 +24,26 @@ impl Session {
     ) -> SqlResult<Statement> {
         let template = prepared.template();
         match self.plan_key(template, values).and_then(|key| self.database().plans().of(&key)) {
-            Some(Known::Generic(generic)) => Ok(generic.statement(template, values)),
+            Some(Known::Generic(generic)) => Ok(generic.statement(template, values, None)),
             _ => template.bind_again(values),
+        }
+    }
+
+    /// The query that `text` is, of which a statement has parameters in the places of literals: by the generic plan
+    /// of that, or to be one that it is made for. `None` where there is none, and where reading the text fails.
+    pub(crate) fn bound_from(
+        &self,
+        template: &Template,
+        values: &[Parameter],
+        text: &str,
+    ) -> Option<Statement> {
+        let key = self.plan_key(template, values)?;
+        match self.database().plans().of(&key) {
+            Some(Known::Generic(generic)) => {
+                Some(generic.statement(template, values, Some(text.into())))
+            }
+            Some(Known::EachTime(attempts)) if attempts >= ATTEMPTS_MAX => None,
+            _ => template.bind_from(values, &text.into()).ok(),
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use exec::LocalFuture;
 use runtime::Handle;
 use runtime::sync::Cancel;
-use sql::Template;
 use sql::parse::{self, Statement};
+use sql::{Shape, Template};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::client::{COPY_CHUNKS, Client};
@@ -16,6 +16,7 @@ use super::state::Session;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::planning::entered;
 use crate::result::StatementResult;
+use crate::statements::Executed;
 use crate::timeout::StatementTimeout;
 use crate::{columns, door};
 
@@ -51,19 +52,8 @@ impl Session {
 
     async fn run_each(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         self.activity.announce(&text.into());
-        if let Some((point, shape)) = self.known_look_up(text) {
-            self.check_not_failed()?;
-            self.activity.announce_shape(shape);
-            let look_up = async |session: &mut Session, cancel| {
-                session.run_look_up(&point, cancel).await.map(StatementResult::Rows)
-            };
-            return self.watched(look_up).await.map(|result| vec![result]);
-        }
-        if let Some((statement, shape)) = self.known_write(text) {
-            self.activity.announce_shape(shape);
-            let result = self.run(statement, Client::default()).await;
-            self.end_transaction();
-            return result.map(|result| vec![result]);
+        if let Some((known, shape)) = self.known(text) {
+            return self.run_known(known, shape).await.map(|result| vec![result]);
         }
         let statements = Template::all(text)?.into_iter();
         let bound = statements.map(|template| {
@@ -77,6 +67,29 @@ impl Session {
             results.push(result?);
         }
         Ok(results)
+    }
+
+    async fn run_known(
+        &mut self,
+        known: Executed,
+        shape: Arc<Shape>,
+    ) -> SqlResult<StatementResult> {
+        match known {
+            Executed::Point(point) => {
+                self.check_not_failed()?;
+                self.activity.announce_shape(shape);
+                let look_up = async |session: &mut Session, cancel| {
+                    session.run_look_up(&point, cancel).await.map(StatementResult::Rows)
+                };
+                self.watched(look_up).await
+            }
+            Executed::Statement(statement) => {
+                self.activity.announce_shape(shape);
+                let result = self.run(*statement, Client::default()).await;
+                self.end_transaction();
+                result
+            }
+        }
     }
 
     /// Makes tables of all that lie one folder below a location of objects, to be read; their names. From an

@@ -106,11 +106,26 @@ fn an_insert_does_what_the_table_says_when_it_runs() {
     let changes = [
         ("select 1", 0, "execute q(12)", "12|7|15.00"),
         ("select 1", 0, "execute q(2)", "2|2|200.00"),
-        ("alter table copied alter column customer set default 8", 1, "execute q(13)", "13|8|16.25"),
-        ("alter table copied add constraint small check (amount < 20)", 1, "execute q(14)", "14|8|17.50"),
+        (
+            "alter table copied alter column customer set default 8",
+            1,
+            "execute q(13)",
+            "13|8|16.25",
+        ),
+        (
+            "alter table copied add constraint small check (amount < 20)",
+            1,
+            "execute q(14)",
+            "14|8|17.50",
+        ),
         ("select 1", 0, "execute q(30)", "23514"),
         ("alter table copied drop constraint small", 1, "execute q(30)", "30|8|37.50"),
-        ("alter table copied alter column customer set default 80", 1, "execute q(15)", "15|80|18.75"),
+        (
+            "alter table copied alter column customer set default 80",
+            1,
+            "execute q(15)",
+            "15|80|18.75",
+        ),
         ("create unique index unlike on copied (customer)", 1, "execute q(15)", "15|80|18.75"),
         (
             "create or replace view cheap as select id + 1 as id, amount from orders where amount < 9",
@@ -139,8 +154,7 @@ fn who_may_insert_and_read_is_asked_at_each_execution() {
     let file = TestFile::new("inserts-rights");
     let database = file.database();
     let (mut session, mut other) = (database.session(), database.session());
-    let prepare =
-        "prepare q (int) as insert into copied (id) select id from orders where id = $1 returning id";
+    let prepare = "prepare q (int) as insert into copied (id) select id from orders where id = $1 returning id";
     for session in [&mut session, &mut other] {
         session.execute(prepare).expect("prepared");
     }
@@ -185,7 +199,8 @@ fn inserts_of_programs_are_planned_once_and_number_their_rows() {
         Ok(())
     });
     inserted.expect("inserted");
-    let found = run(&mut session, "select count(*), min(number), max(number), sum(id) from numbered");
+    let found =
+        run(&mut session, "select count(*), min(number), max(number), sum(id) from numbered");
     // The numbers from 10 to 19, and the same with 200 more.
     assert_eq!(found, ["20|1|20|2290"]);
     let known = format!("select sum(plans) from pg_stat_statements where query = '{text}'");

@@ -5,6 +5,7 @@
 mod any_values;
 mod inserts;
 mod statements;
+mod texts;
 mod views;
 
 use std::path::PathBuf;

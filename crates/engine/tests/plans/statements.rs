@@ -398,7 +398,10 @@ pub const CHANGES: &[(&str, &str)] = &[
     ("int, numeric", "delete from o using t where t.id = o.owner and t.s = $1 and o.n > $2"),
     ("date", "delete from t where d < $1 or d is null and at > $1"),
     ("int, int", "update t set free = free + $1 where id in (select id from seen where id < $2)"),
-    ("numeric", "delete from o using passed p where p.id = o.id and p.n > $1 returning o.id, o.part"),
+    (
+        "numeric",
+        "delete from o using passed p where p.id = o.id and p.n > $1 returning o.id, o.part",
+    ),
     (
         "int, int",
         "insert into o (id, part, n) select id, s, $1 from t where k = $2 and s is not null",

@@ -213,7 +213,8 @@ fn statements_of_programs_about_views_are_planned_once_too() {
         });
         counts.expect("counts")
     };
-    let known = format!("select coalesce(sum(plans), 0) from pg_stat_statements where query = '{text}'");
+    let known =
+        format!("select coalesce(sum(plans), 0) from pg_stat_statements where query = '{text}'");
     let taken = |session: &mut Session| run(session, &known)[0].parse::<i64>().expect("a number");
     assert_eq!(plans(&mut session), 0);
     // A customer has five orders, of which the first two have ids that are too small.
@@ -222,7 +223,9 @@ fn statements_of_programs_about_views_are_planned_once_too() {
     assert_eq!(counts(&database), expected);
     assert_eq!(taken(&mut session), 2);
     session
-        .execute("create or replace view big as select id, customer, amount from orders where id > 800")
+        .execute(
+            "create or replace view big as select id, customer, amount from orders where id > 800",
+        )
         .expect("replaced");
     assert_eq!(counts(&database), vec![Datum::Int(1); 10]);
     assert_eq!(taken(&mut session), 3);

@@ -44,10 +44,7 @@ fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
 
 /// The query as the library binds it, with parameters that are texts, as literals in quotes are; outer relations
 /// that inner columns hide are named anew.
-pub(crate) fn bound(
-    query: ast::Query,
-    names: &Names<'_>,
-) -> Result<LogicalPlan, DataFusionError> {
+pub(crate) fn bound(query: ast::Query, names: &Names<'_>) -> Result<LogicalPlan, DataFusionError> {
     let bind = |query: ast::Query| {
         let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
         let statement = ast::Statement::Query(Box::new(query));

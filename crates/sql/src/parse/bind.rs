@@ -4,6 +4,8 @@
 //! statement takes parameters, and a value of unknown type is an unknown literal as in PostgreSQL.
 //! A value is one token of the tokenizer's making: nothing in it can end the literal.
 
+use std::sync::Arc;
+
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -50,9 +52,27 @@ impl Template {
     /// As [`Template::bind`].
     pub fn bind_again(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
         let mut statement = self.bind(parameters)?;
-        let (template, parameters) = (self.clone(), parameters.to_vec());
-        statement.set_bound(Bound { template, parameters, generic: None });
+        self.note(&mut statement, parameters, None);
         Ok(statement)
+    }
+
+    /// The statement that a text is, of which this one has parameters in the places of literals: these are the
+    /// values there.
+    ///
+    /// # Errors
+    /// What reading the text says.
+    pub fn bind_from(&self, parameters: &[Parameter], text: &Arc<str>) -> SqlResult<Statement> {
+        let mut statements = crate::parse::text::parse(text)?;
+        let (Some(mut statement), true) = (statements.pop(), statements.is_empty()) else {
+            return Err(SqlError::internal("a text is several statements now"));
+        };
+        self.note(&mut statement, parameters, Some(text.clone()));
+        Ok(statement)
+    }
+
+    fn note(&self, statement: &mut Statement, parameters: &[Parameter], text: Option<Arc<str>>) {
+        let (template, parameters) = (self.clone(), parameters.to_vec());
+        statement.set_bound(Bound { template, parameters, text, generic: None });
     }
 
     /// The statement with its parameters where they are, of the types that these have; `None` where one is not
@@ -87,7 +107,10 @@ impl Bound {
     /// # Errors
     /// As [`Template::bind`].
     pub fn again(&self) -> SqlResult<Statement> {
-        self.template.bind_again(&self.parameters)
+        match &self.text {
+            Some(text) => self.template.bind_from(&self.parameters, text),
+            None => self.template.bind_again(&self.parameters),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Statements that may run again with other values.
 
+use std::sync::Arc;
+
 use crate::parse::statement::kept::Kept;
 use crate::parse::template::{Parameter, Template};
 
@@ -10,6 +12,8 @@ pub struct Bound {
     pub template: Template,
     /// The values.
     pub parameters: Vec<Parameter>,
+    /// Where the values were taken from, if they were: this is what is planned for them alone.
+    pub(crate) text: Option<Arc<str>>,
     /// Its generic plan; the syntax tree has placeholders then.
     pub(crate) generic: Option<Kept>,
 }
