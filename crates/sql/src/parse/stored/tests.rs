@@ -34,5 +34,5 @@ fn lists_of_no_columns_are_kept_as_none() {
     check("select from t", "SELECT FROM t");
     check("select where true", "SELECT WHERE true");
     check("select", "SELECT");
-    check("(select union all select) limit 1", "SELECT UNION ALL SELECT LIMIT 1");
+    check("select union all select", "SELECT UNION ALL SELECT");
 }
