@@ -57,6 +57,8 @@ pub fn run_sql(first: u64, count: u64, mut emit: impl FnMut(Figure)) -> ExitCode
         ("refusals", report.refusals),
         ("comparisons", report.comparisons),
         ("cancels", report.cancels),
+        ("cancelled_definitions", report.cancelled_definitions),
+        ("cancelled_transactions", report.cancelled_transactions),
         ("drops", report.drops),
         ("power_cuts", report.crashes),
         ("faults", report.failures),

@@ -1,12 +1,10 @@
 //! A client: a session, a table, and what it knows of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use runtime::time;
 use sql::catalog::TableStorage;
 use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
@@ -15,15 +13,11 @@ use super::Report;
 use super::copied;
 use super::defined::{Defined, Definition};
 use super::family::{self, Family};
+use super::interrupted::Ended;
 use super::model::{self, Rows, Step};
 use crate::database::Database;
-use crate::locks::table::DEADLOCK;
 use crate::result::StatementResult;
 use crate::session::state::Session;
-
-/// Longest wait, in simulated time, before a statement is cancelled or dropped: most take a millisecond
-/// until they commit, which no cancel ends, and some more until that is durable.
-pub(super) const PATIENCE_US: u64 = 8_000;
 
 /// What outlives the run: what the table may hold.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +84,8 @@ pub(super) struct Client {
     machine: Machine,
     /// Whether its commits wait until they are durable.
     pub(super) waits: bool,
+    /// Whether a cancel may end what runs now.
+    pub(super) may_be_cancelled: bool,
     pub(super) report: Report,
 }
 
@@ -114,8 +110,19 @@ impl Client {
         machine: Machine,
     ) -> Client {
         let (session, prng, report) = (db.session(), Prng::new(seed), Report::default());
-        let (storage, waits) = (TableStorage::Row, true);
-        Client { db, session, number, storage, prng, notes, machine, waits, report }
+        let (storage, waits, may_be_cancelled) = (TableStorage::Row, true, false);
+        Client {
+            db,
+            session,
+            number,
+            storage,
+            prng,
+            notes,
+            machine,
+            waits,
+            may_be_cancelled,
+            report,
+        }
     }
 
     /// The same with `synchronous_commit` on or off.
@@ -200,15 +207,17 @@ impl Client {
         let before = lock(&self.notes).defined.clone();
         let after: Vec<Defined> = before.iter().map(|known| definition.after(known)).collect();
         lock(&self.notes).defined.extend(after.clone());
-        let done = if self.prng.chance(0.2) {
-            let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
-            match self.dropped_after(patience, &definition.sql).await {
-                Some(done) => done,
-                // It may come through, whatever follows.
-                None => return Ok(()),
+        let run =
+            async |client: &mut Client| client.session.run_all(&definition.sql).await.map(drop);
+        let done = match self.interrupted(run).await {
+            Ended::Done(done) => done,
+            Ended::Cancelled => {
+                self.report.cancelled_definitions += 1;
+                lock(&self.notes).defined = before;
+                return Ok(());
             }
-        } else {
-            self.session.run_all(&definition.sql).await.map(drop)
+            // It may come through, whatever follows.
+            Ended::Dropped => return Ok(()),
         };
         let is_done = done.is_ok();
         self.must_settle(&definition.sql, done)?;
@@ -253,19 +262,17 @@ impl Client {
 
     async fn change(&mut self, step: Step) -> Result<(), Stop> {
         lock(&self.notes).possible = step.next.clone();
-        let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
-        let done = match self.prng.below(10) {
-            0 => self.cancelled_after(patience, &step).await,
-            1 => match self.step_dropped_after(patience, &step).await {
-                Some(done) => done,
-                None => return self.find_out(&step).await,
-            },
-            _ => self.run_step(&step).await,
-        };
-        self.judge(&step, done)
+        match self.interrupted(async |client| client.run_step(&step).await).await {
+            Ended::Done(done) => self.judge(&step, done),
+            Ended::Cancelled => {
+                lock(&self.notes).possible = None;
+                Ok(())
+            }
+            Ended::Dropped => self.find_out(&step).await,
+        }
     }
 
-    fn judge(&mut self, step: &Step, done: SqlResult<()>) -> Result<(), Stop> {
+    pub(super) fn judge(&mut self, step: &Step, done: SqlResult<()>) -> Result<(), Stop> {
         match (done, &step.next) {
             (Ok(()), Some(next)) => {
                 self.settle(next.clone());
@@ -276,11 +283,6 @@ impl Client {
             (Err(error), None) if error.state == step.refusal => {
                 lock(&self.notes).possible = None;
                 self.report.refusals += 1;
-                Ok(())
-            }
-            (Err(error), _) if error.state == SqlState::QUERY_CANCELED => {
-                lock(&self.notes).possible = None;
-                self.report.cancels += 1;
                 Ok(())
             }
             (Err(error), _) => {
@@ -302,38 +304,6 @@ impl Client {
         }
     }
 
-    async fn cancelled_after(&mut self, patience: Duration, step: &Step) -> SqlResult<()> {
-        let handle = self.session.cancel_handle();
-        let canceller = runtime::spawn(async move {
-            time::sleep(patience).await;
-            handle.cancel();
-        });
-        let done = self.run_step(step).await;
-        canceller.abort();
-        done
-    }
-
-    /// `None`: it was dropped at a suspension, its end is not known.
-    pub(super) async fn dropped_after(
-        &mut self,
-        patience: Duration,
-        sql: &str,
-    ) -> Option<SqlResult<()>> {
-        self.step_dropped_after(patience, &Step::of(sql.to_owned(), None)).await
-    }
-
-    async fn step_dropped_after(
-        &mut self,
-        patience: Duration,
-        step: &Step,
-    ) -> Option<SqlResult<()>> {
-        let done = time::timeout(patience, self.run_step(step)).await;
-        if done.is_err() {
-            self.note_drop();
-        }
-        done.ok()
-    }
-
     /// What was dropped goes to its end, in a session that nobody has.
     pub(super) fn note_drop(&mut self) {
         self.report.drops += 1;
@@ -341,7 +311,7 @@ impl Client {
     }
 
     /// Has one that was dropped come through? What it began goes to its end, before the next one writes.
-    async fn find_out(&mut self, step: &Step) -> Result<(), Stop> {
+    pub(super) async fn find_out(&mut self, step: &Step) -> Result<(), Stop> {
         self.settle_others().await?;
         let found = self.rows(&model::all_rows(self.number)).await?;
         let known = lock(&self.notes).clone();
@@ -367,52 +337,14 @@ impl Client {
         }
     }
 
-    /// Several statements, of which all or none stay.
-    async fn transaction(&mut self) -> Result<(), Stop> {
-        let before = lock(&self.notes).certain.clone();
-        let (mut rows, mut texts) = (before.clone(), vec![]);
-        for _ in 0..=self.prng.below(3) {
-            if self.prng.chance(0.3) {
-                let undone = model::change(&mut self.prng, self.number, &rows);
-                let changes = undone.next.map(|_| undone.sql);
-                texts.push("savepoint s".to_owned());
-                texts.extend(changes);
-                texts.push("rollback to savepoint s".to_owned());
-            }
-            let step = model::change(&mut self.prng, self.number, &rows);
-            if let Some(next) = step.next {
-                rows = next;
-                texts.push(step.sql);
-            }
-        }
-        let commits = self.prng.chance(0.7);
-        lock(&self.notes).possible = commits.then(|| rows.clone());
-        let done = self.block(&texts, commits).await;
-        if done.as_ref().is_err_and(|error| error.state == DEADLOCK) {
-            // Two that come to change so much that they write alone.
-            lock(&self.notes).possible = None;
-            self.report.refusals += 1;
-            return Ok(());
-        }
-        let next = if commits { rows } else { before };
-        self.judge(&Step::of(texts.join("; "), Some(next)), done)
-    }
-
-    pub(super) async fn block(&mut self, texts: &[String], commits: bool) -> SqlResult<()> {
-        self.session.run_all("begin").await?;
-        for text in texts {
-            if let Err(error) = self.session.run_all(text).await {
-                self.session.run_all("rollback").await?;
-                return Err(error);
-            }
-        }
-        let end = if commits { "commit" } else { "rollback" };
-        self.session.run_all(end).await.map(drop)
-    }
-
     async fn take_number(&mut self) -> Result<(), Stop> {
         let sql = format!("select nextval('q{}')", self.number);
-        let numbers = self.numbers(&sql).await;
+        // Numbers that nobody has heard of are not given out again.
+        let Ended::Done(numbers) =
+            self.interrupted(async |client| client.numbers(&sql).await).await
+        else {
+            return Ok(());
+        };
         let Some(numbers) = self.answered(&sql, numbers)? else { return Ok(()) };
         let mut known = lock(&self.notes);
         if numbers[0][0] <= known.last_number {

@@ -15,7 +15,8 @@ const PIECE_BYTES: usize = 100;
 
 /// Rows for a client's table as `COPY` reads them; sometimes one that it cannot read is the last.
 pub(super) fn random(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
-    let (new, mut data) = (model::new_rows(prng), String::new());
+    let new = if prng.chance(0.2) { many_rows(prng) } else { model::new_rows(prng) };
+    let mut data = String::new();
     for (k, (v, length)) in &new {
         let _ = writeln!(data, "{k}\t{v}\t{}", "c".repeat(*length));
     }
@@ -30,6 +31,11 @@ pub(super) fn random(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
         if is_whole { SqlState::UNIQUE_VIOLATION } else { SqlState::INVALID_TEXT_REPRESENTATION };
     let next = (is_new && is_whole).then(|| model::with(rows, new));
     Step { sql, data: Some(data), next, refusal }
+}
+
+fn many_rows(prng: &mut Prng) -> Rows {
+    let ((begin, end), length) = (model::series(prng), prng.below(20) as usize);
+    (begin..end).map(|key| (key, (key % 20, length))).collect()
 }
 
 impl Client {

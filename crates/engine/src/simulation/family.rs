@@ -6,7 +6,8 @@ use sql::catalog::TableStorage;
 use stdx::Prng;
 use types::SqlState;
 
-use super::client::{Client, PATIENCE_US, Stop, lock};
+use super::client::{Client, Stop, lock};
+use super::interrupted::Ended;
 use super::model;
 
 /// Keys are below this.
@@ -117,19 +118,19 @@ fn gone(prng: &mut Prng, number: usize, family: &Family) -> Change {
 }
 
 impl Client {
-    /// A statement about a parent or a child, sometimes dropped at a suspension.
+    /// A statement about a parent or a child, which something may befall.
     pub(super) async fn change_family(&mut self) -> Result<(), Stop> {
         let before = lock(&self.notes).family.clone();
         let change = change(&mut self.prng, self.number, &before);
         lock(&self.notes).possible_family = change.next.clone().ok();
-        let done = if self.prng.chance(0.2) {
-            let patience = std::time::Duration::from_micros(self.prng.below(PATIENCE_US));
-            match self.dropped_after(patience, &change.sql).await {
-                Some(done) => done,
-                None => return self.find_family(&change).await,
+        let run = async |client: &mut Client| client.session.run_all(&change.sql).await.map(drop);
+        let done = match self.interrupted(run).await {
+            Ended::Done(done) => done,
+            Ended::Cancelled => {
+                lock(&self.notes).possible_family = None;
+                return Ok(());
             }
-        } else {
-            self.session.run_all(&change.sql).await.map(drop)
+            Ended::Dropped => return self.find_family(&change).await,
         };
         match (done, change.next) {
             (Ok(()), Ok(next)) => {
@@ -209,7 +210,8 @@ impl Client {
             format!("delete from {t} where v < 3"),
         ];
         for sql in texts {
-            let done = self.session.run_all(&sql).await.map(drop);
+            let run = async |client: &mut Client| client.session.run_all(&sql).await.map(drop);
+            let Ended::Done(done) = self.interrupted(run).await else { return Ok(()) };
             let is_done = done.is_ok();
             self.must(&sql, done)?;
             if !is_done {

@@ -1,12 +1,12 @@
 //! Transactions that change definitions and rows, as tools for migrations do: a copy of the client's table comes
 //! with them, beside others that write, and the table changes with it or not at all.
 
-use runtime::time;
 use stdx::Prng;
-use types::SqlResult;
 
-use super::client::{Client, Known, PATIENCE_US, Stop, lock};
+use super::client::{Client, Known, Stop, lock};
+use super::interrupted::Ended;
 use super::model::{self, Rows};
+use super::transaction::{GO_BACK, SAVE};
 use crate::locks::table::DEADLOCK;
 
 /// All rows of the copy, as the model has them.
@@ -25,11 +25,11 @@ fn making(prng: &mut Prng, number: usize) -> Vec<String> {
         ],
     };
     if prng.chance(0.5) {
-        texts.push("savepoint s".to_owned());
+        texts.push(SAVE.to_owned());
         texts.push(format!("alter table {c} add column more int default 1"));
         texts.push(format!("create table d{number} as select * from {c}"));
         texts.push(format!("update {c} set v = v + 1 where k < 50"));
-        texts.push("rollback to savepoint s".to_owned());
+        texts.push(GO_BACK.to_owned());
     }
     if prng.chance(0.5) {
         texts.push(format!("create index {c}_v on {c} (v)"));
@@ -67,16 +67,27 @@ impl Client {
             known.migrated = Some(after.clone());
             known.copies.push(Some(before));
         }
-        let patience = std::time::Duration::from_micros(4 * self.prng.below(PATIENCE_US));
-        if self.prng.chance(0.2) {
-            let Ok(done) = time::timeout(patience, self.block(&texts, commits)).await else {
-                self.note_drop();
-                return self.find_out_copy().await;
-            };
-            return self.judge_copy(&texts, done).await;
+        match self.interrupted(async |client| client.block(&texts, commits).await).await {
+            // Two that come to change so much that they write alone.
+            Ended::Done(Err(error)) if error.state == DEADLOCK => {
+                self.report.refusals += 1;
+                self.forget_copy();
+            }
+            Ended::Done(done) => self.must(&texts.join("; "), done)?,
+            Ended::Cancelled => {
+                self.report.cancelled_transactions += 1;
+                self.forget_copy();
+            }
+            Ended::Dropped => {}
         }
-        let done = self.block(&texts, commits).await;
-        self.judge_copy(&texts, done).await
+        self.find_out_copy().await
+    }
+
+    /// Nothing of the transaction has stayed.
+    fn forget_copy(&self) {
+        let mut known = lock(&self.notes);
+        (known.possible, known.migrated) = (None, None);
+        known.copies = vec![None];
     }
 
     /// Whether there is no copy now.
@@ -92,15 +103,6 @@ impl Client {
             false => drop(known.copies.pop()),
         }
         Ok(is_done)
-    }
-
-    async fn judge_copy(&mut self, texts: &[String], done: SqlResult<()>) -> Result<(), Stop> {
-        match done {
-            // Two that come to change so much that they write alone.
-            Err(error) if error.state == DEADLOCK => self.report.refusals += 1,
-            done => self.must(&texts.join("; "), done)?,
-        }
-        self.find_out_copy().await
     }
 
     /// What has become of it: all or nothing.

@@ -3,7 +3,7 @@
 //! Several clients run random statements, each on a table of its own, which a model follows: changes of
 //! rows, definitions, both in one transaction, sequences, transactions with savepoints, `REORGANIZE`, `COPY`, tables
 //! that a foreign key joins, temporary tables, queries in between; column tables are merged in the background. Statements are
-//! cancelled, and dropped at random suspensions. [`run`] takes a seed through four scenarios: a machine
+//! cancelled and dropped at random suspensions. [`run`] takes a seed through four scenarios: a machine
 //! in which nothing fails (`calm`); a power cut at one write of the same run (`crash`), with a cut of
 //! the recovery as well; failing writes and syncs (`failing`); a full disk (`full`). Afterwards the
 //! database is opened again: it is sound, and each table is what the model says after the last
@@ -16,9 +16,11 @@ mod copied;
 pub(crate) mod defined;
 mod family;
 pub mod history;
+pub(crate) mod interrupted;
 pub(crate) mod migration;
 pub(crate) mod model;
 pub(crate) mod scenarios;
+pub(crate) mod transaction;
 
 use std::ops::AddAssign;
 
@@ -40,6 +42,10 @@ pub struct Report {
     pub comparisons: u64,
     /// Statements that a cancel ended.
     pub cancels: u64,
+    /// Those of them that change definitions.
+    pub cancelled_definitions: u64,
+    /// Those of them that were parts of a transaction.
+    pub cancelled_transactions: u64,
     /// Statements dropped at a suspension.
     pub drops: u64,
     /// Power cuts, those inside recovery included.
@@ -65,6 +71,8 @@ impl AddAssign for Report {
         self.refusals += other.refusals;
         self.comparisons += other.comparisons;
         self.cancels += other.cancels;
+        self.cancelled_definitions += other.cancelled_definitions;
+        self.cancelled_transactions += other.cancelled_transactions;
         self.drops += other.drops;
         self.crashes += other.crashes;
         self.images += other.images;

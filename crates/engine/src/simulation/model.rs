@@ -10,6 +10,9 @@ use types::SqlState;
 /// Keys are below this: few, so that statements meet.
 const KEYS: u64 = 600;
 
+/// No key is so large.
+const KEYS_END: i64 = 20_000;
+
 /// Rows by their keys: the number and the length of the text.
 pub(super) type Rows = BTreeMap<i64, (i64, usize)>;
 
@@ -145,7 +148,8 @@ fn update(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
 }
 
 fn delete(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
-    let (begin, end) = range(prng);
+    // Now and then all that does not lie among the few.
+    let (begin, end) = if prng.chance(0.2) { (KEYS as i64, KEYS_END) } else { range(prng) };
     let sql = format!("delete from t{number} where k >= {begin} and k < {end}");
     let mut next = rows.clone();
     next.retain(|key, _| !(begin..end).contains(key));
@@ -176,10 +180,7 @@ fn move_keys(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
 
 /// Many rows at once, beyond what is changed in place.
 fn add_series(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
-    let begin = 5000 + prng.below(4) as i64 * 1000;
-    let most = if prng.chance(0.3) { 900 } else { 60 };
-    let count = 1 + prng.below(most) as i64;
-    let end = begin + count;
+    let (begin, end) = series(prng);
     let sql = format!(
         "insert into t{number} (k, v, s) select g, g % 7, repeat('z', 30) \
          from generate_series({begin}, {}) as s(g)",
@@ -188,4 +189,15 @@ fn add_series(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     let new: Rows = (begin..end).map(|key| (key, (key % 7, 30))).collect();
     let is_new = !new.keys().any(|key| rows.contains_key(key));
     Step::of(sql, is_new.then(|| with(rows, new)))
+}
+
+/// The keys of many rows: mostly some dozens, sometimes so many that their statement can be ended in the midst.
+pub(super) fn series(prng: &mut Prng) -> (i64, i64) {
+    let begin = 5000 + prng.below(4) as i64 * 1000;
+    let most = match prng.below(10) {
+        0 => 4000,
+        1 | 2 => 900,
+        _ => 60,
+    };
+    (begin, begin + 1 + prng.below(most) as i64)
 }
