@@ -155,8 +155,9 @@ impl Connection {
             }
             Err(error) => Err(error),
         };
-        if taken.is_ok() {
-            self.portals.insert(fetching.cursor.clone(), portal);
+        match &taken {
+            Ok(_) => drop(self.portals.insert(fetching.cursor.clone(), portal)),
+            Err(_) => self.session.hide_cursors(Some(&fetching.cursor)),
         }
         Ok(taken)
     }

@@ -247,7 +247,11 @@ impl Connection {
             Named::Statement(name) => {
                 self.session.forget_statements(Some(name));
             }
-            Named::Portal(name) => drop(self.portals.remove(name)),
+            Named::Portal(name) => {
+                if self.portals.remove(name).is_some_and(|portal| portal.cursor) {
+                    self.session.hide_cursors(Some(name));
+                }
+            }
         }
         self.output.empty(b'3');
         Ok(())
@@ -293,6 +297,7 @@ impl Connection {
                 }
             }
         } else if let Err(error) = self.session.check_not_failed() {
+            self.portals.insert(name.to_owned(), portal);
             return Ok(Err(error));
         }
         let limit = u64::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(u64::MAX);

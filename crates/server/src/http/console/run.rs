@@ -72,8 +72,16 @@ pub(crate) struct Run {
     pub end: OnceLock<End>,
     pub ended: Event,
     cancel: CancelHandle,
-    activity: Arc<Activity>,
+    watched: Mutex<Watched>,
     samples: Mutex<Vec<Sample>>,
+}
+
+/// Where the figures of a run are.
+enum Watched {
+    /// In its session.
+    Running(Arc<Activity>),
+    /// In what is left of its query. The run is kept for long, its session would be seen by others until then.
+    Over(Option<LiveQuery>),
 }
 
 impl Wish {
@@ -158,7 +166,7 @@ impl Run {
             end: OnceLock::new(),
             ended: Event::new(),
             cancel: session.cancel_handle(),
-            activity: session.activity().clone(),
+            watched: Mutex::new(Watched::Running(session.activity().clone())),
             samples: Mutex::default(),
         });
         let (sampled, db) = (run.clone(), session.database().clone());
@@ -178,6 +186,9 @@ impl Run {
         let outcome = outcome.map_err(|error| template.located(error));
         self.take_sample();
         self.end.get_or_init(|| End::new(outcome, started));
+        let live = self.live();
+        *self.watched() = Watched::Over(live);
+        drop(session);
         self.ended.set();
     }
 
@@ -188,7 +199,14 @@ impl Run {
 
     /// The query, once it has been planned.
     pub fn live(&self) -> Option<LiveQuery> {
-        self.activity.statement()?.live
+        match &*self.watched() {
+            Watched::Running(activity) => activity.statement()?.live,
+            Watched::Over(live) => live.clone(),
+        }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The samples from number `from` on.
