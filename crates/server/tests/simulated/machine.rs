@@ -9,16 +9,35 @@ use runtime::{spawn_on, time};
 use server::{Address, Server, ServerOptions};
 use stdx::Prng;
 
+use crate::channel::OWN;
 use crate::model;
 use crate::player::{Notes, Player, Report, Stop};
+use crate::scraper::Scraper;
 use crate::wire::{SERVER, Wire};
 
 /// Name of the database in each simulated machine.
 const PATH: &str = "/db";
 /// A small memory, so that there is something to do for it.
 const MEMORY_BYTES: usize = 12 << 20;
+/// Where it answers HTTP while clients play, and when they have gone: the first place is its until the machine stops.
+const HTTP: [&str; 2] = ["127.0.0.1:8432", "127.0.0.1:8433"];
 /// When all have gone: what the server has not noticed by then, in simulated time, it never will.
 const REST: Duration = Duration::from_secs(300);
+
+/// What is peculiar to a scenario.
+#[derive(Clone, Copy)]
+struct Peculiar {
+    /// The power may fail.
+    is_mortal: bool,
+    /// Every other client encrypts its connections.
+    is_encrypted: bool,
+}
+
+/// Those who talk to the server.
+struct Clients {
+    players: Vec<Player>,
+    scraper: Scraper,
+}
 
 fn options(disk: &Disk, seed: u64) -> Options {
     Options {
@@ -50,7 +69,7 @@ fn unkind(prng: &mut Prng) -> NetworkFaults {
         reset: 0.2,
         vanish: 0.05,
         life_ns: 1_000_000 << prng.below(10),
-        descriptor_count_max: prng.chance(0.2).then_some(7),
+        descriptor_count_max: prng.chance(0.2).then_some(8),
         ..NetworkFaults::short_and_late()
     }
 }
@@ -64,9 +83,14 @@ fn create(disk: &Disk, seed: u64) -> Result<Database, String> {
     Ok(db)
 }
 
-fn serve(db: &Database) -> Result<Server, String> {
-    let listen = vec![Address::Tcp(SERVER.parse().expect("an address"))];
-    let options = ServerOptions { listen, ..ServerOptions::default() };
+fn address(text: &str) -> Address {
+    Address::Tcp(text.parse().expect("an address"))
+}
+
+fn serve(db: &Database, http: &str, is_encrypted: bool) -> Result<Server, String> {
+    let (listen, http_listen) = (vec![address(SERVER)], vec![address(http)]);
+    let tls = is_encrypted.then(|| OWN.tls.clone());
+    let options = ServerOptions { listen, http_listen, tls, ..ServerOptions::default() };
     Server::start(db, &options).map_err(|error| format!("server: {error}"))
 }
 
@@ -117,22 +141,24 @@ async fn comes_to_rest(
 async fn play(
     db: Database,
     network: Network,
-    players: Vec<Player>,
-    is_mortal: bool,
+    clients: Clients,
+    peculiar: Peculiar,
 ) -> Result<Report, String> {
-    let server = serve(&db)?;
+    let others = network.socket_count();
+    let server = serve(&db, HTTP[0], peculiar.is_encrypted)?;
     time::sleep(Duration::from_secs(1)).await;
     let before = left(&db, &server, &network);
     let mut report = Report::default();
     let mut defects = vec![];
     let mut running = vec![];
-    for (number, player) in players.into_iter().enumerate() {
+    for (number, player) in clients.players.into_iter().enumerate() {
         running.push(spawn_on(number % runtime::worker_count(), move || player.play()));
     }
-    for player in running {
+    running.push(spawn_on(0, move || clients.scraper.play()));
+    for client in running {
         let crashed =
             |aborted| (Report::default(), Err(Stop::Defect(format!("a client: {aborted}"))));
-        let (played, ended) = player.await.unwrap_or_else(crashed);
+        let (played, ended) = client.await.unwrap_or_else(crashed);
         report += played;
         if let Err(Stop::Defect(what)) = ended {
             defects.push(what);
@@ -141,18 +167,24 @@ async fn play(
     if let Some(defect) = defects.into_iter().next() {
         return Err(defect);
     }
-    if !is_mortal {
+    if !peculiar.is_mortal {
         comes_to_rest(&db, &server, &network, before).await?;
     }
-    end(&db, &server, &network).await?;
+    end(&db, &server, &network, others).await?;
     Ok(report)
 }
 
-/// The server ends, and with it its last socket.
-async fn end(db: &Database, server: &Server, network: &Network) -> Result<(), String> {
+/// The server ends, and with it its last socket: there are the `others` then, and those that listen for HTTP, which
+/// is answered until the machine stops.
+async fn end(
+    db: &Database,
+    server: &Server,
+    network: &Network,
+    others: usize,
+) -> Result<(), String> {
     server.close();
     let begin = time::now();
-    while network.socket_count() > 0 {
+    while network.socket_count() > others + server.http_addresses().len() {
         if begin.elapsed() > REST {
             return Err(format!(
                 "left by a server that has ended: {:?}",
@@ -165,10 +197,21 @@ async fn end(db: &Database, server: &Server, network: &Network) -> Result<(), St
 }
 
 /// Asks a server once more what the clients know, when nothing fails any more.
-async fn verify(db: Database, network: Network, known: Vec<Notes>) -> Result<Report, String> {
+async fn verify(
+    db: Database,
+    network: Network,
+    known: Vec<Notes>,
+    seed: u64,
+) -> Result<Report, String> {
     network.faults(NetworkFaults::default());
-    let server = serve(&db)?;
+    let others = network.socket_count();
+    let server = serve(&db, HTTP[1], false)?;
     let mut report = Report::default();
+    let (asked, ended) = Scraper::new(address(HTTP[1]), seed, false).play().await;
+    report += asked;
+    if let Err(Stop::Defect(what)) = ended {
+        return Err(format!("in the end: {what}"));
+    }
     for (number, notes) in known.into_iter().enumerate() {
         let (played, ended) = Player::new(number, 0, notes, false).verify().await;
         report += played;
@@ -178,17 +221,22 @@ async fn verify(db: Database, network: Network, known: Vec<Notes>) -> Result<Rep
             Err(Stop::Server) => return Err("in the end: the server is gone".to_owned()),
         }
     }
-    end(&db, &server, &network).await?;
+    end(&db, &server, &network, others).await?;
     Ok(report)
 }
 
 /// The clients of a seed.
-fn clients(seed: u64, notes: &[Notes], is_mortal: bool) -> Vec<Player> {
+fn clients(seed: u64, notes: &[Notes], peculiar: Peculiar) -> Clients {
     let mut prng = Prng::new(seed);
+    let scraper = Scraper::new(address(HTTP[0]), prng.next_u64(), true);
     let client = |(number, notes): (usize, &Notes)| {
-        Player::new(number, prng.next_u64(), notes.clone(), is_mortal)
+        let player = Player::new(number, prng.next_u64(), notes.clone(), peculiar.is_mortal);
+        match peculiar.is_encrypted && number % 2 == 0 {
+            true => player.encrypted(&OWN.client),
+            false => player,
+        }
     };
-    notes.iter().enumerate().map(client).collect()
+    Clients { players: notes.iter().enumerate().map(client).collect(), scraper }
 }
 
 /// Plays on a disk, on which some plan may strike; what the clients knew at their ends.
@@ -196,7 +244,7 @@ fn played(
     disk: &Disk,
     seed: u64,
     plan: FaultPlan,
-    is_mortal: bool,
+    peculiar: Peculiar,
 ) -> Result<(Vec<Notes>, Report), String> {
     let (mut prng, network) = (Prng::new(seed ^ 0x6e65_7473), disk.network());
     let notes: Vec<Notes> = (0..2 + seed / 3 % 4).map(|_| Notes::default()).collect();
@@ -204,11 +252,11 @@ fn played(
     network.link(link(&mut prng));
     network.faults(unkind(&mut prng));
     disk.faults(plan);
-    let (players, theirs, kept) = (clients(seed, &notes, is_mortal), network.clone(), db.clone());
-    let ended = db.runtime_handle().block_on(move || play(kept, theirs, players, is_mortal));
-    if !is_mortal && ended.is_ok() {
+    let (clients, theirs, kept) = (clients(seed, &notes, peculiar), network.clone(), db.clone());
+    let ended = db.runtime_handle().block_on(move || play(kept, theirs, clients, peculiar));
+    if !peculiar.is_mortal && ended.is_ok() {
         let (known, kept) = (notes.clone(), db.clone());
-        db.runtime_handle().block_on(move || verify(kept, network, known))?;
+        db.runtime_handle().block_on(move || verify(kept, network, known, seed))?;
         let check = db.check().map_err(|error| format!("check: {error}"))?;
         if let Some(problem) = check.problems.first() {
             return Err(format!("in the end: {problem}"));
@@ -221,7 +269,18 @@ fn played(
 /// The network alone is unkind.
 pub fn unkind_network(seed: u64) -> Result<Report, String> {
     let disk = Disk::new(seed);
-    let (_, mut report) = played(&disk, seed, FaultPlan::short_and_late(), false)?;
+    let peculiar = Peculiar { is_mortal: false, is_encrypted: false };
+    let (_, mut report) = played(&disk, seed, FaultPlan::short_and_late(), peculiar)?;
+    report.trace_hash = disk.trace_hash();
+    Ok(report)
+}
+
+/// The same where every other client encrypts its connections.
+pub fn unkind_and_encrypted(seed: u64) -> Result<Report, String> {
+    let disk = Disk::new(seed);
+    disk.network().sealed();
+    let peculiar = Peculiar { is_mortal: false, is_encrypted: true };
+    let (_, mut report) = played(&disk, seed, FaultPlan::short_and_late(), peculiar)?;
     report.trace_hash = disk.trace_hash();
     Ok(report)
 }
@@ -229,17 +288,19 @@ pub fn unkind_network(seed: u64) -> Result<Report, String> {
 /// The power fails at one write. What was acknowledged over the network is there afterwards.
 pub fn power_cut(seed: u64) -> Result<Report, String> {
     let whole = Disk::new(seed);
-    played(&whole, seed, FaultPlan::default(), false)?;
+    let peculiar = Peculiar { is_mortal: false, is_encrypted: false };
+    played(&whole, seed, FaultPlan::default(), peculiar)?;
     let mut prng = Prng::new(seed ^ 0x0ff);
     let write = 1 + prng.below(whole.write_count());
     let disk = Disk::new(seed);
     let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
-    let (notes, mut report) = played(&disk, seed, plan, true)?;
+    let peculiar = Peculiar { is_mortal: true, ..peculiar };
+    let (notes, mut report) = played(&disk, seed, plan, peculiar)?;
     let after = disk.crash(seed);
     let db = Database::open(Path::new(PATH), options(&after, seed));
     let db = db.map_err(|error| format!("recovery: {error}"))?;
     let (network, kept) = (after.network(), db.clone());
-    report += db.runtime_handle().block_on(move || verify(kept, network, notes))?;
+    report += db.runtime_handle().block_on(move || verify(kept, network, notes, seed))?;
     drop(db);
     report.trace_hash = disk.trace_hash();
     Ok(report)
@@ -249,14 +310,14 @@ pub fn power_cut(seed: u64) -> Result<Report, String> {
 pub fn full_server(seed: u64) -> Result<Report, String> {
     let disk = Disk::new(seed);
     let (network, db) = (disk.network(), create(&disk, seed)?);
-    network.faults(NetworkFaults { descriptor_count_max: Some(6), ..NetworkFaults::default() });
+    network.faults(NetworkFaults { descriptor_count_max: Some(7), ..NetworkFaults::default() });
     let kept = db.clone();
     let ended = db.runtime_handle().block_on(move || async move {
-        let server = serve(&kept)?;
+        let server = serve(&kept, HTTP[0], false)?;
         let mut told = vec![];
         let mut wires = vec![];
         for _ in 0..8 {
-            match Wire::open().await {
+            match Wire::open(None).await {
                 Ok(wire) => wires.push(wire),
                 Err(error) => told.push(error.to_string()),
             }
@@ -265,7 +326,7 @@ pub fn full_server(seed: u64) -> Result<Report, String> {
             return Err(format!("{} clients are in, others were told {told:?}", wires.len()));
         }
         drop(wires);
-        end(&kept, &server, &network).await
+        end(&kept, &server, &network, 0).await
     });
     ended.map(|()| Report::default())
 }

@@ -1,13 +1,18 @@
 //! A server and its clients in one simulated machine: one seed, one run, the same every time.
 //!
-//! Several clients insert, update and delete over the PostgreSQL protocol, in transactions and alone;
-//! they cancel, hang up, close half of their connection, and their connections are refused, slow, reset
-//! and lost without a word. `DOVETAIL_SEEDS` sets how many seeds, and `DOVETAIL_FIRST_SEED` where they
+//! Several clients insert, update and delete over the PostgreSQL protocol, in transactions and alone, and
+//! fetch from cursors; they cancel, hang up, close half of their connection, and their connections are refused,
+//! slow, reset and lost without a word. Another one asks for health and metrics over HTTP, and has the console run
+//! queries. In one scenario every other client encrypts. `DOVETAIL_SEEDS` sets how many seeds, and `DOVETAIL_FIRST_SEED` where they
 //! begin: `DOVETAIL_FIRST_SEED=7 DOVETAIL_SEEDS=1 cargo test -p server --test simulated` repeats seed 7.
 
+mod channel;
+mod cursors;
+mod exchange;
 mod machine;
 mod model;
 mod player;
+mod scraper;
 mod wire;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,6 +55,13 @@ fn run_all(scenario: fn(u64) -> Result<Report, String>) -> Report {
 fn what_is_acknowledged_is_there_whatever_befalls_connections() {
     let total = run_all(machine::unkind_network);
     assert!(total.statements > 0 && total.comparisons > 0, "{total:?}");
+    assert!(total.fetches > 0 && total.answers > 0, "{total:?}");
+}
+
+#[test]
+fn what_is_acknowledged_is_there_when_connections_are_encrypted() {
+    let total = run_all(machine::unkind_and_encrypted);
+    assert!(total.statements > 0 && total.comparisons > 0 && total.fetches > 0, "{total:?}");
 }
 
 #[test]
@@ -67,8 +79,9 @@ fn a_server_without_descriptors_says_so_and_ends() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for seed in [3, 4] {
-        let once = run(machine::unkind_network, seed);
-        assert_eq!(once, run(machine::unkind_network, seed));
+    for scenario in [machine::unkind_network, machine::unkind_and_encrypted] {
+        for seed in [3, 4] {
+            assert_eq!(run(scenario, seed), run(scenario, seed));
+        }
     }
 }

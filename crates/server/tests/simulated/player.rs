@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use runtime::{random_u64, spawn, time};
+use rustls::ClientConfig;
 use stdx::Prng;
 
 use crate::model::{self, Rows, Step};
@@ -37,6 +38,10 @@ pub struct Report {
     pub connections: u64,
     /// Times that a client compared all of its rows.
     pub comparisons: u64,
+    /// Times that rows of a cursor were compared.
+    pub fetches: u64,
+    /// Requests of HTTP that were answered.
+    pub answers: u64,
     /// Fingerprint of all that has happened: equal for equal seeds.
     pub trace_hash: u64,
 }
@@ -50,6 +55,8 @@ impl AddAssign for Report {
         self.done += other.done;
         self.connections += other.connections;
         self.comparisons += other.comparisons;
+        self.fetches += other.fetches;
+        self.answers += other.answers;
         self.trace_hash = self.trace_hash.rotate_left(7) ^ other.trace_hash;
     }
 }
@@ -78,28 +85,38 @@ pub enum Stop {
 }
 
 /// What became of something that was asked.
-struct Heard {
-    reply: Reply,
+pub struct Heard {
+    pub reply: Reply,
     /// The connection has ended before the answer did.
-    is_lost: bool,
+    pub is_lost: bool,
 }
 
 pub struct Player {
-    number: usize,
-    prng: Prng,
-    notes: Notes,
-    wire: Option<Wire>,
+    pub number: usize,
+    pub prng: Prng,
+    pub notes: Notes,
+    pub wire: Option<Wire>,
+    /// How its connections are encrypted, if they are.
+    encryption: Option<Arc<ClientConfig>>,
+    /// Cursors that it has declared.
+    pub cursors: u64,
     /// The session that has asked last.
     pid: i32,
     /// Whether the server may die.
     is_mortal: bool,
-    report: Report,
+    pub report: Report,
 }
 
 impl Player {
     pub fn new(number: usize, seed: u64, notes: Notes, is_mortal: bool) -> Player {
         let (prng, report) = (Prng::new(seed), Report::default());
-        Player { number, prng, notes, wire: None, pid: 0, is_mortal, report }
+        let (wire, encryption, cursors, pid) = (None, None, 0, 0);
+        Player { number, prng, notes, wire, encryption, cursors, pid, is_mortal, report }
+    }
+
+    /// The same with connections that are encrypted.
+    pub fn encrypted(self, config: &Arc<ClientConfig>) -> Player {
+        Player { encryption: Some(config.clone()), ..self }
     }
 
     /// Plays to the end, or until the server is gone.
@@ -117,10 +134,11 @@ impl Player {
     async fn steps(&mut self) -> Result<(), Stop> {
         for _ in 0..STEP_COUNT {
             self.connected().await?;
-            match self.prng.below(10) {
+            match self.prng.below(12) {
                 0..6 => self.change().await?,
                 6 | 7 => self.transaction().await?,
-                8 => self.part().await,
+                8 | 9 => self.cursor().await?,
+                10 => self.part().await,
                 _ => drop(self.settled().await?),
             }
         }
@@ -151,7 +169,7 @@ impl Player {
                 return self.stopped("no connection can be had");
             }
             attempts += 1;
-            match Wire::open().await {
+            match Wire::open(self.encryption.as_ref()).await {
                 Ok(wire) => {
                     self.report.connections += 1;
                     self.wire = Some(wire);
@@ -211,7 +229,7 @@ impl Player {
     }
 
     /// The rows of a query; `None` when the connection is gone.
-    async fn rows(&mut self, sql: &str) -> Result<Option<Vec<Vec<String>>>, Stop> {
+    pub async fn rows(&mut self, sql: &str) -> Result<Option<Vec<Vec<String>>>, Stop> {
         loop {
             let heard = self.heard(sql).await;
             match heard.reply.refusal {
@@ -228,7 +246,7 @@ impl Player {
     }
 
     /// What a refusal means that is not the statement's own.
-    fn refused(&mut self, sql: &str, refusal: &wire::Refusal) -> Result<(), Stop> {
+    pub fn refused(&mut self, sql: &str, refusal: &wire::Refusal) -> Result<(), Stop> {
         match refusal.state.as_str() {
             // The server or its disk is gone.
             "57P01" | "57P03" | "58030" | "08007" if self.is_mortal => Err(Stop::Server),
@@ -237,7 +255,7 @@ impl Player {
     }
 
     /// Asks, and hears what comes.
-    async fn heard(&mut self, sql: &str) -> Heard {
+    pub async fn heard(&mut self, sql: &str) -> Heard {
         let asked = match &mut self.wire {
             None => Err(io::ErrorKind::NotConnected.into()),
             Some(wire) if self.prng.chance(0.3) => wire.ask_extended(sql).await,
@@ -271,7 +289,7 @@ impl Player {
     }
 
     /// One statement that changes rows.
-    async fn change(&mut self) -> Result<(), Stop> {
+    pub async fn change(&mut self) -> Result<(), Stop> {
         let rows = lock(&self.notes).certain.clone();
         let step = model::change(&mut self.prng, self.number, &rows);
         lock(&self.notes).possible = step.next.clone();
@@ -387,7 +405,7 @@ impl Player {
         heard
     }
 
-    async fn judge_block(&mut self, step: &Step, heard: Heard, end: &str) -> Result<(), Stop> {
+    pub async fn judge_block(&mut self, step: &Step, heard: Heard, end: &str) -> Result<(), Stop> {
         let is_refused = heard.reply.refusal.is_some();
         let last = heard.reply.tags.last();
         if !is_refused && last.is_some_and(|tag| !tag.eq_ignore_ascii_case(end)) {

@@ -1,8 +1,12 @@
 //! A client that speaks the PostgreSQL protocol over the simulated network.
 
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 
-use runtime::net::{Address, Shutdown, Socket};
+use runtime::net::{Address, Socket};
+use rustls::ClientConfig;
+
+use crate::channel::Channel;
 
 /// Where the server listens.
 pub const SERVER: &str = "127.0.0.1:5432";
@@ -37,7 +41,7 @@ pub struct CancelKey {
 
 /// A connection that is logged in.
 pub struct Wire {
-    socket: Socket,
+    channel: Channel,
     input: Vec<u8>,
     pub key: CancelKey,
 }
@@ -72,18 +76,23 @@ pub async fn cancel(key: CancelKey) -> io::Result<()> {
 }
 
 impl Wire {
-    /// Connects and logs in.
+    /// Connects and logs in, encrypted or not.
     ///
     /// # Errors
     /// What became of the connection; a refusal of the server is `PermissionDenied`.
-    pub async fn open() -> io::Result<Wire> {
+    pub async fn open(encryption: Option<&Arc<ClientConfig>>) -> io::Result<Wire> {
+        let socket = connected().await?;
+        let channel = match encryption {
+            Some(config) => Channel::encrypted(socket, config).await?,
+            None => Channel::plain(socket),
+        };
         let key = CancelKey { pid: 0, secret: vec![] };
-        let mut wire = Wire { socket: connected().await?, input: vec![], key };
+        let mut wire = Wire { channel, input: vec![], key };
         let body = b"user\0simulated\0\0";
         let mut bytes = (body.len() as u32 + 8).to_be_bytes().to_vec();
         bytes.extend_from_slice(&PROTOCOL.to_be_bytes());
         bytes.extend_from_slice(body);
-        wire.socket.send_all(&bytes).await?;
+        wire.channel.send_all(&bytes).await?;
         let mut reply = Reply::default();
         let ended = wire.read(&mut reply).await;
         match reply.refusal {
@@ -96,13 +105,17 @@ impl Wire {
     pub async fn ask(&mut self, sql: &str) -> io::Result<()> {
         let mut bytes = vec![];
         message(&mut bytes, b'Q', format!("{sql}\0").as_bytes());
-        self.socket.send_all(&bytes).await
+        self.channel.send_all(&bytes).await
     }
 
     /// The same by the extended protocol: parsed, bound to the bounds of its keys as parameters, executed; the
     /// rows of a query are fetched a few at a time.
     pub async fn ask_extended(&mut self, sql: &str) -> io::Result<()> {
-        let (sql, values) = with_parameters(sql);
+        // What a cursor goes over has no parameters.
+        let (sql, values) = match sql.starts_with("declare") {
+            true => (sql.to_owned(), vec![]),
+            false => with_parameters(sql),
+        };
         let mut bytes = vec![];
         message(&mut bytes, b'P', format!("\0{sql}\0\0\0").as_bytes());
         message(&mut bytes, b'B', &bound(&values));
@@ -111,20 +124,20 @@ impl Wire {
             message(&mut bytes, b'E', &[&[0], &limit.to_be_bytes()[..]].concat());
         }
         message(&mut bytes, b'S', b"");
-        self.socket.send_all(&bytes).await
+        self.channel.send_all(&bytes).await
     }
 
     /// Says that nothing more will be asked.
     pub fn half_close(&self) {
         // A connection that is gone already says so when the answer is read.
-        self.socket.shutdown(Shutdown::Write).ok();
+        self.channel.half_close().ok();
     }
 
     /// Says good-bye and closes.
-    pub async fn leave(self) -> io::Result<()> {
+    pub async fn leave(mut self) -> io::Result<()> {
         let mut bytes = vec![];
         message(&mut bytes, b'X', b"");
-        self.socket.send_all(&bytes).await
+        self.channel.send_all(&bytes).await
     }
 
     /// Reads until the server waits for the next query, into `reply`, which holds what has come also
@@ -150,7 +163,7 @@ impl Wire {
                 }
             }
             let mut bytes = [0; 4096];
-            match self.socket.recv(&mut bytes).await? {
+            match self.channel.recv(&mut bytes).await? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => self.input.extend_from_slice(&bytes[..count]),
             }

@@ -90,7 +90,9 @@ impl State {
         let (is_cut, give_up_ns) = (end.is_cut, end.link.give_up_ns);
         let bytes = &bytes[..self.share(bytes.len().min(room))];
         self.note([12, id.0, bytes.len() as u64]);
-        self.trace.bytes(bytes);
+        if !self.is_sealed {
+            self.trace.bytes(bytes);
+        }
         self.ends.get_mut(&id).expect("it was there").unsent.extend(bytes);
         if is_cut {
             self.after(give_up_ns, Event::Broken { to: id, error: libc::ETIMEDOUT });

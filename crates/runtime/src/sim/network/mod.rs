@@ -59,6 +59,8 @@ struct State {
     names: BTreeMap<String, Vec<IpAddr>>,
     /// The machine has died: nothing passes any more.
     is_down: bool,
+    /// Which bytes pass is not part of the fingerprint.
+    is_sealed: bool,
 }
 
 /// What the machine has to do for the network.
@@ -91,6 +93,7 @@ impl Network {
             spare_count: 0,
             names: BTreeMap::new(),
             is_down: false,
+            is_sealed: false,
         })))
     }
 
@@ -112,6 +115,12 @@ impl Network {
     /// By which addresses a host is known from now on; none make it unknown.
     pub fn name(&self, host: &str, addresses: &[IpAddr]) {
         self.state().names.insert(host.to_owned(), addresses.to_vec());
+    }
+
+    /// What passes from now on is encrypted with keys that do not follow from the seed: how many bytes pass is part
+    /// of the fingerprint, which ones is not.
+    pub fn sealed(&self) {
+        self.state().is_sealed = true;
     }
 
     /// The addresses that a host is known by.
