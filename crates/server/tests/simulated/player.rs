@@ -21,6 +21,9 @@ const ATTEMPT_COUNT_MAX: u64 = 60;
 /// Longest wait, in simulated time, before a statement is cancelled or left alone.
 const PATIENCE_US: u64 = 12_000;
 
+/// How long a statement takes that is to be cancelled: longer than most requests to cancel it.
+const SLEEP_S: f64 = 0.03;
+
 /// What the runs of some seeds have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -264,7 +267,7 @@ impl Player {
         self.listen(asked).await
     }
 
-    async fn listen(&mut self, asked: io::Result<()>) -> Heard {
+    pub async fn listen(&mut self, asked: io::Result<()>) -> Heard {
         let mut reply = Reply::default();
         let ended = match (&mut self.wire, asked) {
             (Some(wire), Ok(())) => wire.read(&mut reply).await,
@@ -296,13 +299,32 @@ impl Player {
         let heard = match self.prng.below(10) {
             0 | 1 => {
                 self.cancel_soon();
-                self.heard(&step.sql).await
+                self.slowly(&step.sql).await
             }
             2 => self.half_closed(&step.sql).await,
             3 => self.left_alone(&step.sql).await,
             _ => self.heard(&step.sql).await,
         };
         self.judge(&step, heard)
+    }
+
+    /// Asks, together with something that takes longer than a statement does by itself, before it or behind it.
+    async fn slowly(&mut self, sql: &str) -> Heard {
+        let sleep = format!("select pg_sleep({SLEEP_S})");
+        let texts = match self.prng.chance(0.5) {
+            true => [sleep.as_str(), sql],
+            false => [sql, sleep.as_str()],
+        };
+        let asked = match &mut self.wire {
+            Some(wire) => wire.ask(&texts.join("; ")).await,
+            None => Ok(()),
+        };
+        let mut heard = self.listen(asked).await;
+        if heard.reply.tags.len() < texts.len() {
+            // They are one transaction, of which the first alone says nothing.
+            heard.reply.tags.clear();
+        }
+        heard
     }
 
     /// Asks, and says that nothing more will be asked.

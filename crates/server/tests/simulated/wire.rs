@@ -127,6 +127,14 @@ impl Wire {
         self.channel.send_all(&bytes).await
     }
 
+    /// Closes a cursor by the extended protocol.
+    pub async fn ask_to_close(&mut self, cursor: &str) -> io::Result<()> {
+        let mut bytes = vec![];
+        message(&mut bytes, b'C', format!("P{cursor}\0").as_bytes());
+        message(&mut bytes, b'S', b"");
+        self.channel.send_all(&bytes).await
+    }
+
     /// Says that nothing more will be asked.
     pub fn half_close(&self) {
         // A connection that is gone already says so when the answer is read.
@@ -182,8 +190,8 @@ impl Wire {
                 let pid = i32::from_be_bytes([pid[0], pid[1], pid[2], pid[3]]);
                 self.key = CancelKey { pid, secret: secret.to_vec() };
             }
-            // Authentication, parameters, notices, descriptions; parsed, bound, no data.
-            b'R' | b'S' | b'N' | b'T' | b'1' | b'2' | b'n' => {}
+            // Authentication, parameters, notices, descriptions; parsed, bound, closed, no data.
+            b'R' | b'S' | b'N' | b'T' | b'1' | b'2' | b'3' | b'n' => {}
             // There may be more rows.
             b's' => {}
             tag => return Err(invalid(format!("message {}", char::from(tag)))),
