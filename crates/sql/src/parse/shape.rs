@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use datafusion_sql::sqlparser::tokenizer::Token;
 
 use super::template::Template;
+use crate::quote::unspelled::shown;
 
 /// Bytes of text that are kept.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -44,7 +45,7 @@ impl Template {
                 }
                 match constant {
                     true => text.push_str(&format!("${number}")),
-                    false => text.push_str(&token.token.to_string()),
+                    false => text.push_str(&shown(&token.token.to_string())),
                 }
             }
             end = Some(token.span.end);

@@ -28,7 +28,8 @@ pub(crate) fn apart(name: &str, nth: usize) -> String {
 
 /// A text with such names as they are shown: that of [`apart`] is `name` again.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    let Some((before, rest)) = text.split_once(BEYOND) else { return Cow::Borrowed(text) };
+    let found = if text.len() < BEYOND.len() { None } else { text.split_once(BEYOND) };
+    let Some((before, rest)) = found else { return Cow::Borrowed(text) };
     let mut shown = before.to_owned();
     for part in rest.split(BEYOND) {
         shown.push_str(part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
