@@ -164,6 +164,11 @@ const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
         &[&["5"], &["4"], &["9"]],
     ),
     (
+        "update line set count = count + %1 where number = 2 returning orders, now() > '2000-01-01'",
+        "int",
+        &[&["5"], &["4"], &["9"]],
+    ),
+    (
         "delete from line where count < %1 returning current_user, orders, number",
         "int",
         &[&["2"], &["1"]],
@@ -174,7 +179,7 @@ const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
 const CONTENTS: &str =
     "select (select sum(count * 7 + length(item)) from line), (select sum(amount) from orders),
     (select count(*) from orders where at > '2025-01-01'), (select sum(credit) from customer),
-    (select string_agg(c::text, ' ' order by id) from (select id, customer, amount, note from copied) c)";
+    (select string_agg(concat(id, ' ', customer, ' ', amount, ' ', note), ',' order by id) from copied)";
 
 /// Changes that are planned once: they are no look-ups by a key.
 const CHANGES: &[(&str, &str, &[&[&str]])] = &[

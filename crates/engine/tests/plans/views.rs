@@ -18,7 +18,7 @@ const STATEMENTS: &[(&str, &str, &[&[&str]])] = &[
     (
         "select * from big where id < %1 and amount < %2 order by id",
         "int, numeric",
-        &[&["90", "110"], &["1000", "130.5"], &["5", "1"], &["100", "1000"], &["85", "105"]],
+        &[&["90", "110.0"], &["1000", "130.5"], &["5", "1.0"], &["100", "1000.0"], &["85", "105.0"]],
     ),
     (
         "select name, amount from big_of where id = %1",

@@ -9,6 +9,7 @@ use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::dml::compiled::is_same_table;
 use crate::parse::bind::has_moments;
+use crate::rewrite::clock;
 
 /// A plan is made anew where a table has this many times the rows that it had, or they have been so many
 /// times its rows. Access paths are chosen at each execution, so this is about the order of joins: the factor by
@@ -165,8 +166,11 @@ impl Catalog for Recorder<'_> {
     fn system_function(&self, name: &str) -> Option<SystemFunction> {
         let found = self.inner.system_function(name);
         match &found {
-            None => self.note(|depends| depends.functions.push(name.to_owned())),
-            Some(_) => self.refuse(),
+            // Those of the clock are parameters by now, except in what is no query: `RETURNING`, `ON CONFLICT`.
+            None if !clock::has_function(name) => {
+                self.note(|depends| depends.functions.push(name.to_owned()));
+            }
+            _ => self.refuse(),
         }
         found
     }

@@ -98,8 +98,16 @@ fn kind(function: &Function) -> Option<Kind> {
     if !plain || function.over.is_some() {
         return None;
     }
-    let name = identifier(function.name.0.last()?.as_ident()?);
-    match name.as_str() {
+    kind_of_name(&identifier(function.name.0.last()?.as_ident()?))
+}
+
+/// Whether it is the name of a function of the clock.
+pub(crate) fn has_function(name: &str) -> bool {
+    kind_of_name(name).is_some()
+}
+
+fn kind_of_name(name: &str) -> Option<Kind> {
+    match name {
         "now"
         | "current_timestamp"
         | "transaction_timestamp"
