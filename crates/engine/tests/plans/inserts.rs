@@ -17,7 +17,7 @@ const ONCE: &[(&str, &str, &[&[&str]])] = &[
         "insert into copied (id, note) select id, name from customer where id between %1 and %2
          returning id, customer, note || '!'",
         "int, int",
-        &[&["20", "25"], &["100", "100"], &["5", "4"], &["199", "500"]],
+        &[&["20", "25"], &["100", "101"], &["5", "4"], &["199", "500"]],
     ),
     (
         "insert into copied as c (id, amount) select id, amount from orders where id < %1 and amount > %2
@@ -33,8 +33,8 @@ const ONCE: &[(&str, &str, &[&[&str]])] = &[
         &[&["5"], &["3"], &["9"], &["0"]],
     ),
     (
-        "with few as (select id, name from customer where region = %1)
-         insert into line select id, %2, name, id from few where id > %3
+        "insert into line select id, %2, name, id
+         from (select id, name from customer where region = %1) as few where id > %3
          on conflict (orders, number) do update set count = line.count + excluded.count",
         "int, int, int",
         &[&["1", "1", "150"], &["2", "7", "3"], &["0", "2", "190"], &["4", "0", "100"]],
