@@ -138,7 +138,19 @@ pub(super) fn with(rows: &Rows, new: Rows) -> Rows {
 }
 
 fn update(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
-    let ((begin, end), length) = (range(prng), length(prng));
+    let within = range(prng);
+    update_within(within, prng, number, rows)
+}
+
+/// A change of rows that are there, if any are.
+pub(super) fn update_found(prng: &mut Prng, number: usize, rows: &Rows) -> Option<Step> {
+    let at = prng.below(rows.len().max(1) as u64) as usize;
+    let begin = *rows.keys().nth(at)?;
+    Some(update_within((begin, begin + 8), prng, number, rows))
+}
+
+fn update_within((begin, end): (i64, i64), prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let length = length(prng);
     let sql = format!(
         "update t{number} set v = v + 1, s = repeat('y', {length}) where k >= {begin} and k < {end}"
     );

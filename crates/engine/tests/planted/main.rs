@@ -1,5 +1,5 @@
-//! Faults on purpose (`storage::planted`): each but one that is known has to be found by a simulation, within a
-//! minute of its own.
+//! Faults on purpose (`storage::planted`): each but one that is known has to be found by a simulation that
+//! computes for a minute at most.
 //!
 //! `cargo test --workspace --features engine/planted --test planted -- --nocapture` plants one after the
 //! other, and prints what found it; `DOVETAIL_FAULTS=log-` only those whose names begin so. Without the

@@ -111,7 +111,7 @@ impl Channel {
 
     /// Receives what comes next of what is encrypted; how much.
     async fn fill(&mut self) -> io::Result<usize> {
-        let mut bytes = [0; 4096];
+        let mut bytes = vec![0; 4096];
         let count = self.socket.recv(&mut bytes).await?;
         let Some(tls) = &mut self.tls else { return Ok(count) };
         let mut rest = &bytes[..count];

@@ -170,7 +170,7 @@ impl Wire {
                     return Ok(frame);
                 }
             }
-            let mut bytes = [0; 4096];
+            let mut bytes = vec![0; 4096];
             match self.channel.recv(&mut bytes).await? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => self.input.extend_from_slice(&bytes[..count]),
