@@ -21,7 +21,7 @@ fn locks_of_keys_are_kept_in_their_own_words() {
     );
     check(
         "select a from (select a\n from t for key share skip locked) s for update of s",
-        "SELECT a FROM (SELECT a FROM t FOR KEY SHARE SKIP LOCKED) AS s FOR UPDATE OF s",
+        "SELECT a FROM (SELECT a FROM t FOR KEY SHARE SKIP LOCKED) s FOR UPDATE OF s",
     );
     check(
         "select a from t for update of \"\u{1}key\"",
