@@ -176,6 +176,14 @@ pub fn of_logical(ty: LogicalType) -> WireType {
     }
 }
 
+/// How many digits a number has behind the point, once its exponent is gone: two of `1e-2`.
+fn fraction_digits(number: &str) -> usize {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let digits = mantissa.split_once('.').map_or(0, |(_, digits)| digits.trim_end().len());
+    let exponent: i64 = exponent.trim_end().parse().unwrap_or(0);
+    (digits as i64).saturating_sub(exponent).max(0) as usize
+}
+
 /// The type that a parameter of type `oid` has here, for the text `value`; `None` is an unknown
 /// literal.
 pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
@@ -196,7 +204,7 @@ pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
         BYTEA => LogicalType::Bytea,
         UUID => LogicalType::Uuid,
         NUMERIC => {
-            let digits = value.and_then(|v| v.split_once('.')).map_or(0, |(_, f)| f.len());
+            let digits = value.map_or(0, fraction_digits);
             LogicalType::Decimal { precision: 38, scale: digits.min(38) as i8 }
         }
         array => {
@@ -208,4 +216,25 @@ pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_numeric_parameter_has_the_digits_that_its_exponent_leaves() {
+        for (number, scale) in [
+            ("12", 0),
+            ("1.50", 2),
+            ("1e-2", 2),
+            ("1.5E-3", 4),
+            ("1.25e1", 1),
+            ("1e5", 0),
+            ("NaN", 0),
+        ] {
+            let expected = LogicalType::Decimal { precision: 38, scale };
+            assert_eq!(parameter(NUMERIC, Some(number)), Some(expected), "{number}");
+        }
+    }
 }
