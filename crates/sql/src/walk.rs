@@ -2,7 +2,7 @@
 //!
 //! The library's walks are generic over the visitor, and each of their instances is the whole grammar, some 700
 //! functions: with one for each of our visitors they were half of this crate's code. Here a visitor is behind a
-//! pointer, so that there is one for each type that visitors break off with.
+//! pointer, and what it breaks off with is kept beside it.
 
 pub(crate) mod nodes;
 
@@ -17,7 +17,9 @@ use datafusion_sql::sqlparser::ast::{
 pub(crate) trait Walk: Visit {
     /// Leads a visitor through all of it, until it breaks off.
     fn walk<V: Visitor>(&self, visitor: &mut V) -> ControlFlow<V::Break> {
-        self.visit(&mut Erased(visitor))
+        let mut kept = Kept(visitor, None);
+        let walked = self.visit(&mut Erased(&mut kept, None));
+        ended(walked, kept.1)
     }
 }
 
@@ -27,7 +29,9 @@ impl<T: Visit> Walk for T {}
 pub(crate) trait WalkMut: VisitMut {
     /// Leads a visitor through all of it, until it breaks off.
     fn walk_mut<V: VisitorMut>(&mut self, visitor: &mut V) -> ControlFlow<V::Break> {
-        self.visit(&mut ErasedMut(visitor))
+        let mut kept = Kept(visitor, None);
+        let walked = self.visit(&mut ErasedMut(&mut kept, None));
+        ended(walked, kept.1)
     }
 }
 
@@ -57,58 +61,91 @@ pub(crate) fn visit_relations<B>(
     tree.walk(&mut Relations(&mut look))
 }
 
+/// A visitor, and what it has broken off with.
+struct Kept<'a, V, B>(&'a mut V, Option<B>);
+
+/// One that a walk is compiled for.
+struct Erased<'a>(&'a mut dyn Visitor<Break = ()>, Option<()>);
+struct ErasedMut<'a>(&'a mut dyn VisitorMut<Break = ()>, Option<()>);
+
+fn keep<B>(flow: ControlFlow<B>, kept: &mut Option<B>) -> ControlFlow<()> {
+    flow.map_break(|with| *kept = Some(with))
+}
+
+fn ended<B>(walked: ControlFlow<()>, kept: Option<B>) -> ControlFlow<B> {
+    walked.map_break(|()| kept.expect("what a visitor breaks off with is kept"))
+}
+
 macro_rules! forward {
     ($($hook:ident: $node:ty),* $(,)?) => {
-        $(fn $hook(&mut self, node: $node) -> ControlFlow<B> {
-            self.0.$hook(node)
+        $(fn $hook(&mut self, node: $node) -> ControlFlow<()> {
+            keep(self.0.$hook(node), &mut self.1)
         })*
     };
 }
 
-struct Erased<'a, B>(&'a mut dyn Visitor<Break = B>);
-
-impl<B> Visitor for Erased<'_, B> {
-    type Break = B;
-
-    forward! {
-        pre_visit_query: &Query,
-        post_visit_query: &Query,
-        pre_visit_select: &Select,
-        post_visit_select: &Select,
-        pre_visit_relation: &ObjectName,
-        post_visit_relation: &ObjectName,
-        pre_visit_table_factor: &TableFactor,
-        post_visit_table_factor: &TableFactor,
-        pre_visit_expr: &Expr,
-        post_visit_expr: &Expr,
-        pre_visit_statement: &Statement,
-        post_visit_statement: &Statement,
-        pre_visit_value: &ValueWithSpan,
-        post_visit_value: &ValueWithSpan,
-    }
+/// The hooks of both kinds of visitors.
+macro_rules! hooks {
+    (&) => {
+        forward! {
+            pre_visit_query: &Query,
+            post_visit_query: &Query,
+            pre_visit_select: &Select,
+            post_visit_select: &Select,
+            pre_visit_relation: &ObjectName,
+            post_visit_relation: &ObjectName,
+            pre_visit_table_factor: &TableFactor,
+            post_visit_table_factor: &TableFactor,
+            pre_visit_expr: &Expr,
+            post_visit_expr: &Expr,
+            pre_visit_statement: &Statement,
+            post_visit_statement: &Statement,
+            pre_visit_value: &ValueWithSpan,
+            post_visit_value: &ValueWithSpan,
+        }
+    };
+    (&mut) => {
+        forward! {
+            pre_visit_query: &mut Query,
+            post_visit_query: &mut Query,
+            pre_visit_select: &mut Select,
+            post_visit_select: &mut Select,
+            pre_visit_relation: &mut ObjectName,
+            post_visit_relation: &mut ObjectName,
+            pre_visit_table_factor: &mut TableFactor,
+            post_visit_table_factor: &mut TableFactor,
+            pre_visit_expr: &mut Expr,
+            post_visit_expr: &mut Expr,
+            pre_visit_statement: &mut Statement,
+            post_visit_statement: &mut Statement,
+            pre_visit_value: &mut ValueWithSpan,
+            post_visit_value: &mut ValueWithSpan,
+        }
+    };
 }
 
-struct ErasedMut<'a, B>(&'a mut dyn VisitorMut<Break = B>);
+impl Visitor for Erased<'_> {
+    type Break = ();
 
-impl<B> VisitorMut for ErasedMut<'_, B> {
-    type Break = B;
+    hooks!(&);
+}
 
-    forward! {
-        pre_visit_query: &mut Query,
-        post_visit_query: &mut Query,
-        pre_visit_select: &mut Select,
-        post_visit_select: &mut Select,
-        pre_visit_relation: &mut ObjectName,
-        post_visit_relation: &mut ObjectName,
-        pre_visit_table_factor: &mut TableFactor,
-        post_visit_table_factor: &mut TableFactor,
-        pre_visit_expr: &mut Expr,
-        post_visit_expr: &mut Expr,
-        pre_visit_statement: &mut Statement,
-        post_visit_statement: &mut Statement,
-        pre_visit_value: &mut ValueWithSpan,
-        post_visit_value: &mut ValueWithSpan,
-    }
+impl<V: Visitor> Visitor for Kept<'_, V, V::Break> {
+    type Break = ();
+
+    hooks!(&);
+}
+
+impl VisitorMut for ErasedMut<'_> {
+    type Break = ();
+
+    hooks!(&mut);
+}
+
+impl<V: VisitorMut> VisitorMut for Kept<'_, V, V::Break> {
+    type Break = ();
+
+    hooks!(&mut);
 }
 
 struct Expressions<'a, B>(&'a mut dyn FnMut(&Expr) -> ControlFlow<B>);
