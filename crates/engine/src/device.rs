@@ -72,6 +72,8 @@ pub(crate) struct Device {
     known: RwLock<Known>,
     /// A probe is to be made when there is something to read.
     is_wanted: AtomicBool,
+    /// Somebody waits for the file to settle, to probe it then.
+    is_awaited: AtomicBool,
     /// One probe at a time.
     probing: Semaphore,
     /// What the file has, or is to have.
@@ -96,6 +98,7 @@ impl Device {
             place: None,
             known: RwLock::new(known),
             is_wanted: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(false),
             probing: Semaphore::new(1),
             unsaved: Mutex::default(),
             profiles: Mutex::default(),
@@ -130,6 +133,16 @@ impl Device {
     /// Whether a probe is to be made.
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Whether a probe is to be made for which nobody waits yet.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_wanted() && !self.is_awaited.load(Ordering::Relaxed)
+    }
+
+    /// The same, to whoever asks first: he waits for it.
+    fn take_due(&self) -> bool {
+        self.is_wanted() && !self.is_awaited.swap(true, Ordering::Relaxed)
     }
 
     /// Whether a probe is to be made, to whoever asks first: he makes it.

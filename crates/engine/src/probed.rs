@@ -31,7 +31,7 @@ impl Database {
 
     /// Has the device probed beside what runs, if that is due.
     pub(crate) fn probe_device_if_due(&self) {
-        if self.device().is_wanted() {
+        if self.device().is_due() {
             self.prober().begin_if_due(&self.handle());
         }
     }

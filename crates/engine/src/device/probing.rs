@@ -84,7 +84,7 @@ pub(crate) struct Prober {
 impl Prober {
     /// Begins a probe beside what runs, if one is to be made and there is enough to read.
     pub(crate) fn begin_if_due(self, runtime: &Handle) {
-        if !self.is_enough() || !self.device.take_wish() {
+        if !self.is_enough() || !self.device.take_due() {
             return;
         }
         // A task of its own, which is no part of the query that happens to be planned now.
@@ -95,9 +95,13 @@ impl Prober {
         }));
     }
 
-    /// Whether the file is quiet by then or not.
+    /// Whether the file is quiet by then or not; unless somebody who does not wait has probed it meanwhile.
     async fn probe_when_settled(&self) -> SqlResult<()> {
-        probe::settled(&self.path, QUIET, PATIENCE).await.map_err(unreadable)?;
+        let settled = probe::settled(&self.path, QUIET, PATIENCE).await;
+        if !self.device.take_wish() {
+            return Ok(());
+        }
+        settled.map_err(unreadable)?;
         self.probe().await
     }
 
