@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use exec::Governor;
-use exec::LocalFuture;
+use exec::{Governor, LocalFuture};
 use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::{TableDef, TableId};

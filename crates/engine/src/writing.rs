@@ -11,7 +11,7 @@ use sql::catalog::{IndexDef, TableId};
 use sql::constraints::{Deferral, ForeignKey};
 use sql::dml::TargetCatalog;
 use sql::plan::Plan;
-use sql::{Bound, PlannerOptions, Query};
+use sql::{Bound, PlannerOptions, Query, RowChange};
 use storage::{Store, planted};
 use types::{SqlError, SqlResult};
 
@@ -338,10 +338,12 @@ impl<'a> Writing<'a> {
         Ok(Finding { plan, catalog: self.catalog.clone() })
     }
 
-    /// The same by the generic plan of the statement; `None` where that is good no more.
-    pub(crate) fn finding_again(&self, bound: &Bound) -> Option<Finding> {
+    /// The same by the generic plan of the statement, and what is done with the rows; `None` where that is good no
+    /// more.
+    pub(crate) fn finding_again(&self, bound: &Bound) -> Option<(Finding, RowChange)> {
+        let how = bound.generic()?.change()?;
         let (catalog, plan, _) = self.session.planned_before(bound, &self.catalog)?;
-        Some(Finding { plan, catalog })
+        Some((Finding { plan, catalog }, how))
     }
 
     /// Begins to look for rows.

@@ -51,11 +51,8 @@ async fn again(
     delete: &Delete,
     bound: &Bound,
 ) -> SqlResult<StatementResult> {
-    let known = bound.generic().and_then(|generic| generic.change());
-    if let Some(known) = known
-        && let Some(finding) = writing.finding_again(bound)
-    {
-        return remove(writing, delete, &finding, known.returning.as_ref()).await;
+    if let Some((finding, how)) = writing.finding_again(bound) {
+        return remove(writing, delete, &finding, how.returning.as_ref()).await;
     }
     match bound.again()? {
         Statement::Delete(delete) => Box::pin(planned(writing, &delete)).await,

@@ -88,13 +88,10 @@ async fn again(
     insert: &Insert,
     bound: &Bound,
 ) -> SqlResult<StatementResult> {
-    let known = bound.generic().and_then(|generic| generic.change());
-    if let Some(known) = known
-        && let Some(finding) = writing.finding_again(bound)
-    {
+    if let Some((finding, how)) = writing.finding_again(bound) {
         let table = &writing.entry(&insert.table)?.def;
         let defaults = Defaults::new(table, &writing.catalog)?;
-        return Box::pin(add(writing, insert, &finding, &known, defaults)).await;
+        return Box::pin(add(writing, insert, &finding, &how, defaults)).await;
     }
     match bound.again()? {
         Statement::Insert(insert) => Box::pin(planned(writing, &Arc::new(insert))).await,

@@ -57,11 +57,8 @@ async fn again(
     update: &Update,
     bound: &Bound,
 ) -> SqlResult<StatementResult> {
-    let known = bound.generic().and_then(|generic| generic.change());
-    if let Some(known) = known
-        && let Some(finding) = writing.finding_again(bound)
-    {
-        return change(writing, update, &finding, &known).await;
+    if let Some((finding, how)) = writing.finding_again(bound) {
+        return change(writing, update, &finding, &how).await;
     }
     match bound.again()? {
         Statement::Update(update) => Box::pin(planned(writing, &update)).await,
