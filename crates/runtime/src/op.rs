@@ -141,6 +141,16 @@ impl Op {
         matches!(self, Op::Write(transfer) if transfer.durability == Durability::Linked)
     }
 
+    /// Whether many may wait for it, as all who commit together wait for one sync: it does not wait for others to
+    /// be submitted with.
+    pub(crate) fn is_hurried(&self) -> bool {
+        match self {
+            Op::Write(transfer) => transfer.durability != Durability::None,
+            Op::SyncData(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is about a socket and so takes no place of the disk's.
     pub(crate) fn is_socket(&self) -> bool {
         matches!(self, Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_))
@@ -195,6 +205,11 @@ impl Outcome {
 }
 
 impl Transfer {
+    /// Whether what it writes is durable when it has ended.
+    pub(crate) fn is_durable(&self) -> bool {
+        matches!(self.durability, Durability::Flag | Durability::Linked)
+    }
+
     /// The flags of the kernel's vectored calls.
     pub(crate) fn flags(&self) -> i32 {
         if self.durability == Durability::Flag { libc::RWF_DSYNC } else { 0 }

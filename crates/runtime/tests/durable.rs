@@ -130,3 +130,35 @@ fn an_older_write_does_not_come_back_over_a_durable_one() {
         assert_eq!(disk.crash(seed).contents("/f").expect("a file"), vec![2; 4096], "seed {seed}");
     }
 }
+
+#[test]
+fn what_many_may_wait_for_is_submitted_at_once_though_others_are_ready() {
+    let config = Config { workers: 1, attack: false, ring: RingChoice::Uring, ..Config::default() };
+    let Ok(runtime) = Runtime::start(config) else {
+        return eprintln!("skipped: there is no io_uring");
+    };
+    for way in [Some(Durability::Linked), Some(Durability::Flag), Some(Durability::Sync), None] {
+        let (folder, handle) = (TempDir::new(), runtime.handle());
+        let path = folder.file("hurried");
+        let polls = runtime.block_on(move || async move {
+            let file = File::open(path, writable()).await.expect("a file");
+            let calls = || handle.stats()[0].enter_count;
+            let before = calls();
+            let other = spawn(async move {
+                match way {
+                    Some(way) => file.write_durable_at(filled(1, 4096), 0, way).await.0,
+                    None => file.sync_data().await,
+                }
+            });
+            let mut polls = 0;
+            while calls() == before {
+                polls += 1;
+                runtime::yield_now().await;
+            }
+            other.await.expect("it ends").expect("written");
+            polls
+        });
+        // A read would wait for some hundred.
+        assert!(polls <= 8, "{way:?}: {polls} polls");
+    }
+}

@@ -53,6 +53,14 @@ impl File {
         (result, one(bufs))
     }
 
+    /// Writes the whole of `buf`, which is to be synced next, and somebody waits for that.
+    pub async fn write_to_sync_at(&self, buf: IoBuf, offset: u64) -> (io::Result<()>, IoBuf) {
+        let transfer = self.transfer(Bufs::One(buf), 0, offset);
+        let (result, bufs) =
+            whole(Transfer { durability: Durability::Sync, ..transfer }, true).await;
+        (result, one(bufs))
+    }
+
     /// Writes the whole of `buf`, which is durable then in the way that is asked for. After an error nothing
     /// is known of any earlier write, as after one of [`File::sync_data`].
     pub async fn write_durable_at(
@@ -62,7 +70,6 @@ impl File {
         durability: Durability,
     ) -> (io::Result<()>, IoBuf) {
         let is_synced = durability == Durability::Sync;
-        let durability = if is_synced { Durability::None } else { durability };
         let transfer = Transfer { durability, ..self.transfer(Bufs::One(buf), 0, offset) };
         let (written, bufs) = whole(transfer, true).await;
         let result = match written {

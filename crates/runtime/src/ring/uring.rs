@@ -61,6 +61,8 @@ pub(crate) struct Uring {
     /// When the first of them was made, where that matters.
     pending_ns: u64,
     submission: Submission,
+    /// One of them is not to wait for others.
+    is_hurried: bool,
     /// Of the pending entries, those about the sockets of clients.
     client_pending: u32,
     /// Receives wait for bytes before they look for them, where the kernel knows that order.
@@ -109,6 +111,7 @@ impl Uring {
             pending: 0,
             pending_ns: 0,
             submission,
+            is_hurried: false,
             client_pending: 0,
             poll_first,
             unfinished: 0,
@@ -149,6 +152,7 @@ impl Uring {
             None => self.push_entry(&entry, owner.counters),
         }
         self.client_pending += u32::from(op.is_client());
+        self.is_hurried |= op.is_hurried();
     }
 
     /// Takes a file or an arena that is no more out of the tables.
@@ -216,6 +220,7 @@ impl Uring {
             return pending > 0;
         }
         match self.submission {
+            Submission::Adaptive if self.is_hurried => true,
             Submission::Adaptive => monotonic_ns() - self.pending_ns >= PENDING_NS_MAX,
             Submission::Share(share) => pending * share >= transfers.saturating_sub(pending),
             Submission::AtOnce => true,
@@ -293,6 +298,7 @@ impl Uring {
             // Even a failed call may have taken entries: the queue's head tells, not the result.
             false => self.ring.submission().len() as u32,
         };
+        self.is_hurried &= self.pending > 0;
         // Entries that the kernel did not take may be any.
         self.client_pending = self.client_pending.min(self.pending);
         if let Err(error) = result {

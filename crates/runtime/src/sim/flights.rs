@@ -126,9 +126,7 @@ impl State {
         }
         let failure = match op {
             Op::Read(_) => self.faults.read_error,
-            Op::Write(of) if of.durability != Durability::None => {
-                self.faults.write_error.max(self.faults.sync_error)
-            }
+            Op::Write(of) if of.is_durable() => self.faults.write_error.max(self.faults.sync_error),
             Op::Write(_) => self.faults.write_error,
             Op::SyncData(_) => self.faults.sync_error,
             Op::Meta(_) => self.faults.meta_error,
@@ -144,8 +142,8 @@ impl State {
     fn duration(&mut self, op: &Op) -> u64 {
         let base = match op {
             Op::Read(_) => self.latency.read_ns,
-            Op::Write(of) if of.durability == Durability::None => self.latency.write_ns,
-            Op::Write(_) => self.latency.write_ns + self.latency.sync_ns,
+            Op::Write(of) if of.is_durable() => self.latency.write_ns + self.latency.sync_ns,
+            Op::Write(_) => self.latency.write_ns,
             Op::SyncData(_) => self.latency.sync_ns,
             Op::Meta(_) => self.latency.meta_ns,
             _ => unreachable!("{NO_FILE}"),

@@ -11,7 +11,6 @@ use stdx::Key;
 
 use super::Worker;
 use crate::account::LocalAccount;
-use crate::fs::durability::Durability;
 use crate::op::{Op, Outcome, Transfer};
 use crate::stats::{Counters, add, bump, subtract};
 use crate::worker::entry::OpEntry;
@@ -213,8 +212,7 @@ fn count_writes(counters: &Counters, op: &Op, outcome: &Outcome) {
         Op::Write(transfer) => {
             bump(&counters.writes, 1);
             bump(&counters.write_bytes, *bytes as u64);
-            let durable = matches!(transfer.durability, Durability::Flag | Durability::Linked);
-            bump(&counters.syncs, u64::from(durable));
+            bump(&counters.syncs, u64::from(transfer.is_durable()));
         }
         Op::SyncData(_) => bump(&counters.syncs, 1),
         _ => {}

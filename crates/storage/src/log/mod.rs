@@ -291,7 +291,7 @@ impl Log {
                 Ok(image)
             }
             _ => {
-                let (written, image) = self.file.write_all_at(image, offset).await;
+                let (written, image) = self.file.write_to_sync_at(image, offset).await;
                 written.map_err(|error| StorageError::io("write the log", &error))?;
                 self.sync().await?;
                 Ok(image)
