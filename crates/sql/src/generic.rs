@@ -24,6 +24,7 @@ pub(crate) mod depends;
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion_expr::LogicalPlan;
 use types::{SqlResult, zone};
 
 use crate::catalog::Catalog;
@@ -33,12 +34,14 @@ use crate::dml::insert::insert_query;
 use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::error::{from_library, guarded};
 use crate::optimize::query::Optimized;
+use crate::optimize::{shared, values};
 use crate::options::PlannerOptions;
 use crate::parse::statement::Statement;
 use crate::parse::statement::bound::Bound;
 use crate::parse::statement::kept::Kept;
 use crate::parse::statement::query::Query;
 use crate::parse::template::{Parameter, Template};
+use crate::physical::shared::SharedQuery;
 use crate::plan::Plan;
 use crate::planner;
 use crate::rewrite::steps;
@@ -96,7 +99,7 @@ impl Generic {
         }
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
-        let texts = crate::optimize::values::texts(parameters, parameter_count, catalog)?;
+        let texts = values::texts(parameters, parameter_count, catalog)?;
         let Some(Parts { query, target, change }) = parts(&statement, &recorder)? else {
             return Ok(None);
         };
@@ -104,8 +107,7 @@ impl Generic {
         let mut ast = *query.ast;
         let names = steps::rewrite_with(&mut ast, seen, Some(parameter_count + 1))?;
         let query = crate::optimize::query::generic(ast, seen, options, texts)?;
-        let is_good = query.shared.is_empty()
-            && admitted::is_for_all_values(&query.plan).map_err(from_library)?;
+        let is_good = admitted::is_for_all_values(&query).map_err(from_library)?;
         let Some(depends) = recorder.depends().filter(|_| is_good) else { return Ok(None) };
         Ok(Some(Generic { statement, query, names, change, depends, parameter_count }))
     }
@@ -151,11 +153,24 @@ impl Generic {
         catalog: &dyn Catalog,
         options: &PlannerOptions,
     ) -> SqlResult<Plan> {
-        let texts = crate::optimize::values::texts(parameters, self.parameter_count, catalog)?;
-        let logical = crate::optimize::values::with_values(&self.query.plan, &texts)?;
-        let physical = || crate::physical::plan(&logical, vec![], options);
-        let plan = guarded::guarded(physical)?;
+        let texts = values::texts(parameters, self.parameter_count, catalog)?;
+        let plan = guarded::guarded(|| self.with_values(&texts, options))?;
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
+    }
+
+    fn with_values(&self, texts: &[String], options: &PlannerOptions) -> SqlResult<Plan> {
+        let (mut sources, mut nodes) = (vec![], vec![]);
+        let valued = |plan: &LogicalPlan, sources: &[Arc<SharedQuery>]| {
+            let plan = shared::with_sources(plan.clone(), sources).map_err(from_library)?;
+            values::with_values(plan, texts)
+        };
+        for (number, shared) in self.query.shared.iter().enumerate() {
+            let query = valued(&shared.plan, &sources)?;
+            let (source, node) = shared::planned(&query, number, &shared.name, options)?;
+            sources.push(source);
+            nodes.push(node);
+        }
+        crate::physical::plan(&valued(&self.query.plan, &sources)?, nodes, options)
     }
 
     /// Whether these values have a plan that does what `plan` does, which is for them alone.

@@ -26,7 +26,8 @@ pub fn plan_query(
     let mut ast = query.ast.as_ref().clone();
     let names = rewrite(&mut ast, catalog)?;
     let logical = crate::optimize::query::optimized(ast, catalog, options)?;
-    let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
+    let shared = logical.shared.into_iter().map(|shared| shared.node).collect();
+    let physical = || crate::physical::plan(&logical.plan, shared, options);
     Ok(named(guarded::guarded(physical)?, names, &logical.origins))
 }
 

@@ -45,6 +45,17 @@ const ONCE: &[(&str, &str, &[&[&str]])] = &[
         "int, int",
         &[&["700", "1"], &["1", "4"], &["990", "0"]],
     ),
+    (
+        "insert into copied (id) select id from orders where id > 9 order by id limit %1",
+        "int",
+        &[&["1"], &["3"], &["2"]],
+    ),
+    (
+        "insert into copied (id, customer) with w as (select id, customer from orders where id between %1 and %2)
+         select a.id, b.customer from w a join w b on a.id = b.id + 1",
+        "int, int",
+        &[&["20", "25"], &["100", "103"], &["5", "4"]],
+    ),
 ];
 
 /// Statements that are planned for their values, or about what no plan is kept for.
@@ -70,11 +81,6 @@ const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
          on conflict (id) do update set note = 'met', at = now() returning id, at = now()",
         "int",
         &[&["12"], &["10"], &["11"]],
-    ),
-    (
-        "insert into copied (id) select id from orders where id > 9 order by id limit %1",
-        "int",
-        &[&["1"], &["3"], &["2"]],
     ),
 ];
 

@@ -137,6 +137,36 @@ const GENERIC: &[(&str, &str, &[&[&str]])] = &[
         "text, text",
         &[&["'1.$'", "'NAME 2'"], &["'^name 3'", "'7'"], &["'x'", "'y'"], &["'.'", "'[1-8]'"]],
     ),
+    ("select id from orders order by id limit %1", "int", &[&["3"], &["2"], &["0"], &["4"]]),
+    (
+        "select amount, id from orders where customer < %3 order by amount desc, id limit %1 offset %2",
+        "bigint, bigint, int",
+        &[&["3", "0", "9"], &["2", "7", "50"], &["0", "1", "5"], &["100000", "2", "4"], &["1", "99999", "7"]],
+    ),
+    (
+        "select count(*) from (select id from orders where customer = %2 limit %1 + 1) q",
+        "int, int",
+        &[&["3", "7"], &["1", "7"], &["0", "8"], &["1000", "9"]],
+    ),
+    (
+        "with w as (select id, customer from orders where id < %1)
+         select w.id, c.name from w join customer c on c.id = w.customer where c.region = %2 order by 1",
+        "int, int",
+        &[&["100", "1"], &["5", "2"], &["0", "3"], &["10000", "4"]],
+    ),
+    (
+        "with w as materialized (select customer, sum(amount) as total from orders where id < %1 group by 1)
+         select customer, total from w where total > %2 order by 1",
+        "int, numeric",
+        &[&["100", "50"], &["5", "0"], &["0", "3"], &["10000", "4000"]],
+    ),
+    (
+        "with w as (select id, customer from orders where id < %1), v as (select * from w where id > %2)
+         select a.id, b.id from v a join w b on a.customer = b.customer and a.id < b.id
+         order by 1, 2 limit %3",
+        "int, int, bigint",
+        &[&["500", "3", "9"], &["20", "2", "5"], &["0", "3", "4"], &["1000", "0", "50"]],
+    ),
 ];
 
 /// Statements whose plans depend on their values, or on what may not be kept; `%1` and so on are their
@@ -149,7 +179,6 @@ const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
         "int",
         &[&["3"], &["2"], &["4"]],
     ),
-    ("select id from orders order by id limit %1", "int", &[&["3"], &["2"], &["4"]]),
     // A bound of one table is one of the other, too, where it is known.
     (
         "select name from customer c where exists (select 1 from orders o where o.customer = c.id

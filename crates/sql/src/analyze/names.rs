@@ -18,7 +18,7 @@ use crate::analyze::inference::Inference;
 use crate::analyze::syntax::Syntax;
 use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
-use crate::catalog::missing::table_not_found;
+use crate::catalog::missing::unknown_table;
 use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, function};
 use crate::functions::library::{LIBRARY, aggregate_name};
@@ -115,7 +115,8 @@ impl ContextProvider for Names<'_> {
                     .with_hint("Copy them into a table, or read them in a query of their own.");
                 Err(DataFusionError::External(Box::new(error)))
             }
-            None => Err(DataFusionError::External(Box::new(unknown_table(self.catalog, &name)))),
+            // The library asks before it looks whether it is a name of a `WITH`.
+            None => Err(DataFusionError::External(Box::new(unknown_table(&name.to_string())))),
         }
     }
 
@@ -185,8 +186,4 @@ impl ContextProvider for Names<'_> {
     fn udwf_names(&self) -> Vec<String> {
         LIBRARY.registry.udwfs().into_iter().collect()
     }
-}
-
-fn unknown_table(catalog: &dyn Catalog, name: &TableReference) -> SqlError {
-    table_not_found(catalog, &name.to_string())
 }

@@ -20,6 +20,7 @@ use crate::analyze::system::subqueries;
 use crate::analyze::typing::Typing;
 use crate::analyze::{grouping_sets, no_columns, ordered_arguments, origin, system, typing, zones};
 use crate::catalog::Catalog;
+use crate::catalog::missing::with_nearest;
 use crate::error::from_library;
 use crate::error::guarded::guarded;
 use crate::functions::library::LIBRARY;
@@ -39,7 +40,7 @@ pub(crate) fn bind(
 }
 
 fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
-    bound(query, names).map_err(from_library)
+    bound(query, names).map_err(|error| with_nearest(names.catalog, from_library(error)))
 }
 
 /// The query as the library binds it, with parameters that are texts, as literals in quotes are; outer relations

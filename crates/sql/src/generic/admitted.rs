@@ -9,6 +9,7 @@ use datafusion_common::Result;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan};
 
+use crate::optimize::query::Optimized;
 use crate::walk::nodes::{Nodes, erased_ref};
 
 /// Functions whose results have types that follow from those of their arguments: operators (`analyze/typing`)
@@ -55,8 +56,17 @@ const FUNCTIONS: &[&str] = &[
     "uuid_in",
 ];
 
-/// Whether all parameters of a plan stand where any value may.
-pub(super) fn is_for_all_values(plan: &LogicalPlan) -> Result<bool> {
+/// Whether all parameters of a query, and of those that it shares, stand where any value may.
+pub(super) fn is_for_all_values(query: &Optimized) -> Result<bool> {
+    for plan in query.shared.iter().map(|shared| &shared.plan).chain([&query.plan]) {
+        if !is_plan_for_all_values(plan)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_plan_for_all_values(plan: &LogicalPlan) -> Result<bool> {
     let mut all = true;
     plan.apply(|node| {
         node.apply_expressions(erased_ref(&mut |expr: &Expr| {
@@ -81,6 +91,7 @@ fn is_in_place(node: &LogicalPlan, expr: &Expr) -> Result<bool> {
         LogicalPlan::Projection(_)
         | LogicalPlan::Filter(_)
         | LogicalPlan::Join(_)
+        | LogicalPlan::Limit(_)
         | LogicalPlan::TableScan(_) => false,
         // A constant there is another thing than a value.
         LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_) => true,

@@ -6,6 +6,7 @@ use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::registry::FunctionRegistry;
+use datafusion_optimizer::push_down_limit::PushDownLimit;
 use datafusion_optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use types::SqlResult;
 
@@ -20,6 +21,12 @@ pub(crate) type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 pub(crate) fn simplified(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let config = Config { aliases: Arc::new(AliasGenerator::new()), values: None };
     run(vec![Arc::new(guarded_rules::simplified())], plan, &config)
+}
+
+/// The plan with the numbers of rows that are wanted where they are known, since they have values.
+pub(crate) fn limited(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let config = Config { aliases: Arc::new(AliasGenerator::new()), values: None };
+    run(vec![Arc::new(PushDownLimit::new())], plan, &config)
 }
 
 /// Rules between two questions whether to go on: in debug builds each costs a check of the plan.

@@ -27,7 +27,15 @@ pub(crate) struct Optimized {
     pub plan: LogicalPlan,
     pub origins: Vec<Origin>,
     /// The queries that are computed once, by their numbers; one names only those before it.
-    pub shared: Vec<Node>,
+    pub shared: Vec<Shared>,
+}
+
+/// A query that is computed once.
+pub(crate) struct Shared {
+    pub name: String,
+    /// Optimised.
+    pub plan: LogicalPlan,
+    pub node: Node,
 }
 
 /// Binds, checks and optimises a query.
@@ -62,11 +70,19 @@ fn planned(
         let named = shared::Named::of(&query);
         let (bound, origins) = bind(query, catalog, parameter_count)?;
         outer_aggregates::refuse(&bound)?;
-        let mut finish = |query, number, name: &str| {
-            let query = finished(query, &config, options)?;
-            shared::planned(&query, number, name, options)
+        let mut shared = vec![];
+        let mut finish = |query, name: &str| {
+            let plan = finished(query, &config, options)?;
+            // What is believed about its rows is that of the values at hand.
+            let valued = match &config.values {
+                Some(texts) => &crate::optimize::values::with_values(plan.clone(), texts)?,
+                None => &plan,
+            };
+            let (source, node) = shared::planned(valued, shared.len(), name, options)?;
+            shared.push(Shared { name: name.to_owned(), plan, node });
+            Ok(source)
         };
-        let (bound, shared) = shared::take_out(bound, &named, &mut finish).map_err(from_library)?;
+        let bound = shared::take_out(bound, &named, &mut finish).map_err(from_library)?;
         Ok(Optimized { plan: finished(bound, &config, options)?, origins, shared })
     })
 }

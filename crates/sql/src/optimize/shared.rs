@@ -24,21 +24,36 @@ use crate::plan::Node;
 use crate::walk::Walk;
 use crate::walk::nodes::{Nodes, erased, erased_ref};
 
-/// A shared query with its plan.
-pub(crate) struct Planned {
-    pub source: SharedQuery,
-    pub node: Node,
-}
-
-/// The plan of a shared query.
+/// The plan of a shared query, and what those see of it that name it.
 pub(crate) fn planned(
     query: &LogicalPlan,
     number: usize,
     name: &str,
     options: &PlannerOptions,
-) -> SqlResult<Planned> {
+) -> SqlResult<(Arc<SharedQuery>, Node)> {
     let (source, node) = crate::physical::shared_query(query, number, name, options)?;
-    Ok(Planned { source, node })
+    Ok((Arc::new(source), node))
+}
+
+/// The plan with these sources in the places of those that it scans, by their numbers.
+pub(crate) fn with_sources(plan: LogicalPlan, sources: &[Arc<SharedQuery>]) -> Result<LogicalPlan> {
+    if sources.is_empty() {
+        return Ok(plan);
+    }
+    plan.transform_down(erased(&mut |node| match node {
+        LogicalPlan::TableScan(mut scan) => {
+            let number = scan.source.downcast_ref::<SharedQuery>().map(|shared| shared.number);
+            let source = number.and_then(|number| sources.get(number));
+            let is_shared = source.is_some();
+            if let Some(source) = source {
+                scan.source = source.clone();
+            }
+            let scan = LogicalPlan::TableScan(scan);
+            Ok(if is_shared { Transformed::yes(scan) } else { Transformed::no(scan) })
+        }
+        other => Ok(Transformed::no(other)),
+    }))
+    .data()
 }
 
 /// What a statement says of the queries of its `WITH`, by their names.
@@ -69,17 +84,18 @@ impl Visitor for Named {
     }
 }
 
-/// Takes the shared queries out of a bound plan. `finish` plans one of them, and is given its number and
-/// name; those that it names come before it.
+/// Plans a shared query, which is given with its name.
+type Finish<'a> = dyn FnMut(LogicalPlan, &str) -> SqlResult<Arc<SharedQuery>> + 'a;
+
+/// Takes the shared queries out of a bound plan. `finish` plans one of them; those that it names come before
+/// it.
 pub(crate) fn take_out(
     plan: LogicalPlan,
     named: &Named,
-    finish: &mut dyn FnMut(LogicalPlan, usize, &str) -> SqlResult<Planned>,
-) -> Result<(LogicalPlan, Vec<Node>)> {
+    finish: &mut Finish<'_>,
+) -> Result<LogicalPlan> {
     let places = places(&plan, named)?;
-    let mut taking = Taking { places, sources: HashMap::default(), nodes: vec![], finish };
-    let plan = taking.without(plan)?;
-    Ok((plan, taking.nodes))
+    Taking { places, sources: HashMap::default(), finish }.without(plan)
 }
 
 /// The plan behind a name, by its address.
@@ -195,15 +211,14 @@ fn has(plan: &LogicalPlan, is_such: fn(&Expr) -> bool) -> Result<bool> {
     Ok(found)
 }
 
-struct Taking<'a> {
+struct Taking<'a, 'f> {
     places: HashMap<Identity, Arc<LogicalPlan>>,
     /// The shared queries that have been planned.
     sources: HashMap<Identity, Arc<SharedQuery>>,
-    nodes: Vec<Node>,
-    finish: &'a mut dyn FnMut(LogicalPlan, usize, &str) -> SqlResult<Planned>,
+    finish: &'a mut Finish<'f>,
 }
 
-impl Taking<'_> {
+impl Taking<'_, '_> {
     /// The plan with scans of the shared queries in their places.
     fn without(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
         plan.transform_down_with_subqueries(erased(&mut |node| match node {
@@ -230,10 +245,8 @@ impl Taking<'_> {
         }
         let query = self.places[&identity].as_ref().clone();
         let query = self.without(query)?;
-        let planned = (self.finish)(query, self.nodes.len(), name)
+        let source = (self.finish)(query, name)
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
-        self.nodes.push(planned.node);
-        let source = Arc::new(planned.source);
         self.sources.insert(identity, Arc::clone(&source));
         Ok(source)
     }

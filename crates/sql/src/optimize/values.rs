@@ -19,7 +19,7 @@ use types::{SqlError, SqlResult};
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::logical::constants::fold;
-use crate::logical::run::simplified;
+use crate::logical::run::{limited, simplified};
 use crate::parse::expressions;
 use crate::parse::template::Parameter;
 use crate::rewrite::clock;
@@ -43,7 +43,8 @@ pub(crate) fn texts(
 }
 
 /// The plan for these values, with what is made of them alone computed.
-pub(crate) fn with_values(plan: &LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
+pub(crate) fn with_values(plan: LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
+    let is_limited = is_limited_by_parameters(&plan).map_err(from_library)?;
     let valued = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
         let number = expressions::index(&placeholder.id);
@@ -52,11 +53,29 @@ pub(crate) fn with_values(plan: &LogicalPlan, texts: &[String]) -> SqlResult<Log
             _ => Ok(Transformed::no(expr)),
         }
     };
-    let bound = replaced(plan.clone(), &is_parameter, &valued).map_err(from_library)?;
-    match compares_casts(&bound).map_err(from_library)? {
-        true => simplified(bound),
+    let mut bound = replaced(plan, &is_parameter, &valued).map_err(from_library)?;
+    if compares_casts(&bound).map_err(from_library)? {
+        bound = simplified(bound)?;
+    }
+    match is_limited {
+        true => limited(bound),
         false => Ok(bound),
     }
+}
+
+/// Whether a number of rows is a parameter: sorts below know theirs with its value alone.
+fn is_limited_by_parameters(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        if matches!(node, LogicalPlan::Limit(_)) {
+            node.apply_expressions(erased_ref(&mut |expr: &Expr| {
+                found |= has(expr, &is_parameter)?;
+                Ok(TreeNodeRecursion::Continue)
+            }))?;
+        }
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
 }
 
 fn is_parameter(expr: &Expr) -> bool {

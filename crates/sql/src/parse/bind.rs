@@ -85,9 +85,6 @@ impl Template {
                     let parameter = parameters.get(number(name)? - 1);
                     let given = parameter.filter(|parameter| is_admitted(parameter));
                     let Some(given) = given else { return Ok(None) };
-                    if typed.last().is_some_and(|t| is_counted(&t.token)) {
-                        return Ok(None);
-                    }
                     let tokens = of_type(given, token.token.clone())?;
                     typed.extend(
                         tokens.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }),
