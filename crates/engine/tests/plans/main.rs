@@ -167,6 +167,12 @@ const GENERIC: &[(&str, &str, &[&[&str]])] = &[
         "int, int, bigint",
         &[&["500", "3", "9"], &["20", "2", "5"], &["0", "3", "4"], &["1000", "0", "50"]],
     ),
+    (
+        "(select id from orders order by amount, id limit %1) union all
+         (select id from customer order by id desc limit %2 offset %3)",
+        "int, int, int",
+        &[&["3", "2", "1"], &["1", "0", "4"], &["0", "5", "0"], &["2", "9", "1000"]],
+    ),
 ];
 
 /// Statements whose plans depend on their values, or on what may not be kept; `%1` and so on are their
@@ -178,6 +184,24 @@ const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
         "select id from orders where id < %1 and at < timestamp 'now'",
         "int",
         &[&["3"], &["2"], &["4"]],
+    ),
+    // What becomes of a subquery depends on its number of rows.
+    (
+        "select id from orders o where id < 9 and exists (select 1 from customer c where c.id = o.customer limit %1)",
+        "int",
+        &[&["2"], &["1"], &["0"], &["3"]],
+    ),
+    (
+        "select id from orders o where id < 9
+         and not exists (select 1 from customer c where c.id = o.customer fetch first (%1) rows only)",
+        "int",
+        &[&["2"], &["1"], &["0"], &["3"]],
+    ),
+    (
+        "select o.id, q.number from orders o, lateral (select number from line l where l.orders = o.id
+         order by number limit %1) q where o.id < 9",
+        "int",
+        &[&["2"], &["1"], &["0"], &["3"]],
     ),
     // A bound of one table is one of the other, too, where it is known.
     (

@@ -301,6 +301,15 @@ pub const QUERIES: &[(&str, &str)] = &[
     ("int", "select id from t order by id limit $1"),
     ("int, int", "select id from t order by id offset $1 limit $2"),
     ("int", "select id from t order by id fetch first ($1) rows only"),
+    (
+        "int",
+        "select id from t where id < 20 and exists (select 1 from o where o.owner = t.id limit $1)",
+    ),
+    ("int", "select id from t where id in (select owner from o order by owner limit $1)"),
+    (
+        "int, int",
+        "with w as (select id, k from t order by id limit $1) select a.id, b.k from w a join w b on a.k = b.id where b.id < $2",
+    ),
     ("int, text", "select t.id, o.n from t join o on o.owner = t.id where t.id < $1 and o.x > $2"),
     (
         "int, date",

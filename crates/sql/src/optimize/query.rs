@@ -6,8 +6,8 @@ use datafusion_common::alias::AliasGenerator;
 use datafusion_expr::LogicalPlan;
 use datafusion_optimizer::AnalyzerRule;
 use datafusion_sql::sqlparser::ast;
-use types::SqlResult;
 use types::described::Origin;
+use types::{SqlError, SqlResult};
 
 use crate::analyze::existence::Existence;
 use crate::analyze::query::{analyzed, bind};
@@ -70,6 +70,11 @@ fn planned(
         let named = shared::Named::of(&query);
         let (bound, origins) = bind(query, catalog, parameter_count)?;
         outer_aggregates::refuse(&bound)?;
+        if config.values.is_some()
+            && crate::optimize::values::are_subqueries_limited(&bound).map_err(from_library)?
+        {
+            return Err(SqlError::unsupported("a parameter as the number of rows of a subquery"));
+        }
         let mut shared = vec![];
         let mut finish = |query, name: &str| {
             let plan = finished(query, &config, options)?;

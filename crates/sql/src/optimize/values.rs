@@ -67,14 +67,36 @@ pub(crate) fn with_values(plan: LogicalPlan, texts: &[String]) -> SqlResult<Logi
 fn is_limited_by_parameters(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
-        if matches!(node, LogicalPlan::Limit(_)) {
-            node.apply_expressions(erased_ref(&mut |expr: &Expr| {
-                found |= has(expr, &is_parameter)?;
-                Ok(TreeNodeRecursion::Continue)
-            }))?;
-        }
+        found |= is_number_a_parameter(node)?;
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
+    Ok(found)
+}
+
+/// Whether a number of rows within a subquery is a parameter. What becomes of the subquery depends on its value:
+/// of `EXISTS` the library leaves out all numbers but 0.
+pub(crate) fn are_subqueries_limited(bound: &LogicalPlan) -> Result<bool> {
+    let (mut all, mut outside) = (0, 0);
+    bound.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
+        all += usize::from(is_number_a_parameter(node)?);
+        Ok(TreeNodeRecursion::Continue)
+    }))?;
+    bound.apply(|node| {
+        outside += usize::from(is_number_a_parameter(node)?);
+        let is_inside = matches!(node, LogicalPlan::Subquery(_));
+        Ok(if is_inside { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(all > outside)
+}
+
+fn is_number_a_parameter(node: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    if matches!(node, LogicalPlan::Limit(_)) {
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
+            found |= has(expr, &is_parameter)?;
+            Ok(TreeNodeRecursion::Continue)
+        }))?;
+    }
     Ok(found)
 }
 
