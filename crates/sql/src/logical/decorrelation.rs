@@ -14,7 +14,8 @@ use datafusion_common::{
 use datafusion_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not, when,
+    Expr, LogicalPlan, LogicalPlanBuilder, Operator, SkipType, Subquery, binary_expr, lit, not,
+    when,
 };
 use datafusion_functions_aggregate::count::{count, count_all};
 use datafusion_functions_aggregate::min_max::max_udaf;
@@ -39,7 +40,7 @@ pub(crate) fn decorrelate(plan: LogicalPlan, names: &AliasGenerator) -> Result<L
 
 /// Whether a plan has what the library would turn into wrong rows: a comparison with ANY or ALL
 /// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, `IN` is
-/// never unknown, a subquery sees the query around it only, and an aggregate without groups that `HAVING`
+/// never unknown, `EXISTS` finds rows before an `OFFSET`, a subquery sees the query around it only, and an aggregate without groups that `HAVING`
 /// drops, or whose rows are none, is lost or comes back as a row of nulls.
 pub(crate) fn is_needed(plan: &LogicalPlan) -> bool {
     let correlated = |s: &Subquery| !s.outer_ref_columns.is_empty();
@@ -53,7 +54,7 @@ pub(crate) fn is_needed(plan: &LogicalPlan) -> bool {
         | Expr::InSubquery(InSubquery { subquery: s, .. }) => {
             let plan = &s.subquery;
             let is_other = has_having(plan) || has_semi_join(plan);
-            correlated(s) && (is_other || ties::gathers_what_is_tied(plan))
+            correlated(s) && (is_other || ties::gathers_what_is_tied(plan) || skips_rows(plan))
         }
         _ => false,
     };
@@ -99,6 +100,15 @@ fn names_others(outer: &[Expr], node: &LogicalPlan) -> bool {
         Expr::OuterReferenceColumn(_, column) => !is_here(column),
         _ => false,
     })
+}
+
+/// Whether first rows are left out (`OFFSET`): the library forgets that when it asks whether there are rows.
+fn skips_rows(plan: &LogicalPlan) -> bool {
+    let skips = |node: &LogicalPlan| match node {
+        LogicalPlan::Limit(limit) => !matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))),
+        _ => false,
+    };
+    plan.exists(|node| Ok(skips(node))).unwrap_or(true)
 }
 
 /// Whether a condition stands above an aggregation without groups.
