@@ -9,8 +9,8 @@ use std::time::Instant;
 use crate::tally::Tally;
 use crate::tidy;
 
-/// Seeds per simulation test when the environment does not say otherwise: enough to notice a broken
-/// build within a minute; `DOVETAIL_SEEDS=2000 cargo xtask ci` is the long run.
+/// Seeds per simulation test when the environment does not say otherwise: some minutes of the gate;
+/// `DOVETAIL_SEEDS=2000 cargo xtask ci` is the long run.
 const SEED_COUNT_DEFAULT: &str = "30";
 
 /// The test target of the SQL files; it runs as a step of its own, so that its time is visible.
