@@ -171,7 +171,7 @@ const GENERIC: &[(&str, &str, &[&[&str]])] = &[
         "(select id from orders order by amount, id limit %1) union all
          (select id from customer order by id desc limit %2 offset %3)",
         "int, int, int",
-        &[&["3", "2", "1"], &["1", "0", "4"], &["0", "5", "0"], &["2", "9", "1000"]],
+        &[&["3", "2", "1"], &["2", "9", "4"], &["0", "5", "0"], &["1", "0", "1000"]],
     ),
 ];
 
