@@ -14,8 +14,7 @@ use datafusion_common::{
 use datafusion_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, Operator, SkipType, Subquery, binary_expr, lit, not,
-    when,
+    Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not, when,
 };
 use datafusion_functions_aggregate::count::{count, count_all};
 use datafusion_functions_aggregate::min_max::max_udaf;
@@ -30,6 +29,7 @@ use subqueries::{has_subquery, is_subquery, named_columns};
 
 mod asking;
 mod dependent;
+mod offset;
 mod subqueries;
 mod ties;
 
@@ -54,7 +54,8 @@ pub(crate) fn is_needed(plan: &LogicalPlan) -> bool {
         | Expr::InSubquery(InSubquery { subquery: s, .. }) => {
             let plan = &s.subquery;
             let is_other = has_having(plan) || has_semi_join(plan);
-            correlated(s) && (is_other || ties::gathers_what_is_tied(plan) || skips_rows(plan))
+            correlated(s)
+                && (is_other || ties::gathers_what_is_tied(plan) || offset::skips_rows(plan))
         }
         _ => false,
     };
@@ -100,15 +101,6 @@ fn names_others(outer: &[Expr], node: &LogicalPlan) -> bool {
         Expr::OuterReferenceColumn(_, column) => !is_here(column),
         _ => false,
     })
-}
-
-/// Whether first rows are left out (`OFFSET`): the library forgets that when it asks whether there are rows.
-fn skips_rows(plan: &LogicalPlan) -> bool {
-    let skips = |node: &LogicalPlan| match node {
-        LogicalPlan::Limit(limit) => !matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))),
-        _ => false,
-    };
-    plan.exists(|node| Ok(skips(node))).unwrap_or(true)
 }
 
 /// Whether a condition stands above an aggregation without groups.
