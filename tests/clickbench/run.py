@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """ClickBench: the rows of its 43 queries are DuckDB's, and how long both take.
 
-    python3 -m venv target/duckdb && target/duckdb/bin/pip install duckdb==1.5.5
-    target/duckdb/bin/python tests/clickbench/run.py [--rows 1000000] [--rounds 5] [--storage row] [--queries 0,21]
-    target/duckdb/bin/python tests/clickbench/run.py --gate
+    python3 tests/clickbench/run.py --fetch    installs DuckDB under target/duckdb
+    python3 tests/clickbench/run.py [--rows 1000000] [--rounds 5] [--storage row] [--queries 0,21]
+    python3 tests/clickbench/run.py --gate
 
 `queries.sql` has the queries of the public suite, one a line, counted from 0; the rows are made up (`hits.py`). What the
 suite's queries say of its 100 million rows is said of as many as there are: groups of more than 100,000 rows are those
@@ -24,6 +24,7 @@ import argparse
 import pathlib
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -37,6 +38,8 @@ import wire
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FULL_ROWS = 100_000_000
 GATE_ROWS = 20_000
+# Where the opponent is installed, and which one it is.
+DUCKDB_FOLDER, DUCKDB = ROOT / "target/duckdb", "duckdb==1.5.5"
 QUERY_COUNT = 43
 # The column that a result is sorted by; those of 24 and 26 are not put out.
 SORTED_BY = {7: 1, 8: 1, 9: 2, 10: 1, 11: 2, 12: 1, 13: 1, 14: 2, 15: 1, 16: 2, 18: 3, 21: 2, 22: 3, 23: 4, 25: 0, 27: 1,
@@ -170,14 +173,25 @@ def arguments():
     parser.add_argument("--whole", type=int, default=200_000, help="rows of results that are compared whole")
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--gate", action="store_true")
+    parser.add_argument("--fetch", action="store_true")
     args = parser.parse_args()
     if args.gate:
         args.rows, args.rounds, args.binary = GATE_ROWS, 0, str(ROOT / "target/debug/dovetail")
     return args
 
 
+def fetch():
+    if (DUCKDB_FOLDER / "duckdb").is_dir():
+        return 0
+    return subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries",
+                           "1", "--target", DUCKDB_FOLDER, DUCKDB]).returncode
+
+
 def main():
     args = arguments()
+    if args.fetch:
+        return fetch()
+    sys.path.insert(0, str(DUCKDB_FOLDER))
     try:
         import duckdb
     except ImportError:
@@ -188,4 +202,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main() > 0)
+    sys.exit(main() != 0)

@@ -7,6 +7,7 @@
 #   tests/clients/run.sh --quick              those that need no download beyond Python's and Node's
 #   tests/clients/run.sh --gate               those whose checks are quick, against the debug build that is
 #                                             there; the counts as a test harness prints them
+#   tests/clients/run.sh --fetch              installs what those of --gate need, and does nothing else
 #   tests/clients/run.sh --binary PATH        another binary
 #   tests/clients/run.sh --only pgjdbc        one of them (may be repeated)
 #   tests/clients/run.sh --postgres           the same against PostgreSQL, which the expectations are of:
@@ -24,16 +25,17 @@ source "$here/table.sh"
 source "$here/tools.sh"
 source "$here/suites.sh"
 
-binary= quick=false gate=false postgres=false record=false only=()
+binary= quick=false gate=false fetch=false postgres=false record=false only=()
 while [ $# -gt 0 ]; do
   case $1 in
     --binary) binary=$2; shift ;;
     --quick) quick=true ;;
     --gate) gate=true ;;
+    --fetch) gate=true fetch=true ;;
     --only) only+=("$2"); shift ;;
     --postgres) postgres=true ;;
     --record) record=true ;;
-    *) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,21s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -96,6 +98,10 @@ stop_server() {
 run_suite() {
   local name=$1
   wanted "$name" || return 0
+  if $fetch; then
+    "tools_$name" || echo "$name: $why"
+    return
+  fi
   if ! "tools_$name"; then
     skip_suite "$name" "$why"
     return
@@ -121,13 +127,14 @@ wanted() {
   return 1
 }
 
-if $postgres || $record; then make_reference; else build; fi
+if $postgres || $record; then make_reference; elif ! $fetch; then build; fi
 if $record; then suite_psql_record; exit; fi
 suites=(pg_isready psql psycopg psycopg2 asyncpg sqlalchemy alembic django node typeorm pgjdbc hibernate
   rust introspection dump pgbench go-tpc)
 for suite in "${suites[@]}"; do
   run_suite $suite
 done
+if $fetch; then exit; fi
 print_table
 status=$?
 $gate && print_counts

@@ -6,6 +6,7 @@
 #
 #   tests/objects/run.sh                 all of them
 #   tests/objects/run.sh --only moto     one of them (may be repeated)
+#   tests/objects/run.sh --fetch         installs what can be had, and does nothing else
 #   tests/objects/run.sh --gate          with the program that is built already; the counts as a test harness
 #                                        prints them, and no failure where no server can be had
 #
@@ -15,12 +16,13 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cache=${OBJECTS_DIR:-$root/target/objects}
-gate=false only=()
+gate=false fetch=false only=()
 while [ $# -gt 0 ]; do
   case $1 in
     --only) only+=("$2"); shift ;;
     --gate) gate=true ;;
-    *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    --fetch) gate=true fetch=true ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -141,13 +143,15 @@ make_bucket() {
     --user "$OBJECTS_ID:$OBJECTS_SECRET" -H "x-amz-content-sha256: $nothing" -X PUT "$1"
 }
 
-moto() {
+get_moto() {
   local python=$cache/python/bin
-  if ! [ -x "$python/moto_server" ]; then
-    { python3 -m venv "$cache/python" && "$python/pip" --quiet install 'moto[server]'; } \
-      >"$cache/moto.log" 2>&1 || { skip moto "it cannot be installed ($cache/moto.log)"; return; }
-  fi
-  local port
+  [ -x "$python/moto_server" ] && return
+  { python3 -m venv "$cache/python" && "$python/pip" --quiet install 'moto[server]'; } \
+    >"$cache/moto.log" 2>&1 || { skip moto "it cannot be installed ($cache/moto.log)"; return 1; }
+}
+
+moto() {
+  local python=$cache/python/bin port
   port=$(free_port)
   "$python/moto_server" -H 127.0.0.1 -p "$port" >"$cache/moto-server.log" 2>&1 &
   server_pid=$!
@@ -161,14 +165,18 @@ moto() {
   stop
 }
 
+# get_go NAME PACKAGE: a server that Go builds.
+get_go() {
+  [ -x "$cache/bin/$1" ] && return
+  command -v go >/dev/null || { skip "$1" "there is no Go to build it with"; return 1; }
+  GOBIN=$cache/bin go install "$2@latest" >"$cache/$1.log" 2>&1 \
+    || { skip "$1" "it cannot be built ($cache/$1.log)"; return 1; }
+}
+
+get_versitygw() { get_go versitygw github.com/versity/versitygw/cmd/versitygw; }
+
 versitygw() {
-  local program_path=$cache/bin/versitygw
-  if ! [ -x "$program_path" ]; then
-    command -v go >/dev/null || { skip versitygw "there is no Go to build it with"; return; }
-    GOBIN=$cache/bin go install github.com/versity/versitygw/cmd/versitygw@latest \
-      >"$cache/versitygw.log" 2>&1 || { skip versitygw "it cannot be built ($cache/versitygw.log)"; return; }
-  fi
-  local port data=$scratch/versitygw
+  local program_path=$cache/bin/versitygw port data=$scratch/versitygw
   port=$(free_port)
   mkdir -p "$data"
   "$program_path" --access testing --secret testingtesting --port "127.0.0.1:$port" posix "$data" \
@@ -183,13 +191,15 @@ versitygw() {
   stop
 }
 
+get_azurite() {
+  [ -x "$cache/node/node_modules/.bin/azurite-blob" ] && return
+  command -v npm >/dev/null || { skip azurite "there is no npm"; return 1; }
+  npm install --silent --no-audit --no-fund --prefix "$cache/node" azurite >"$cache/azurite.log" 2>&1 \
+    || { skip azurite "it cannot be installed ($cache/azurite.log)"; return 1; }
+}
+
 azurite() {
   local program_path=$cache/node/node_modules/.bin/azurite-blob
-  if ! [ -x "$program_path" ]; then
-    command -v npm >/dev/null || { skip azurite "there is no npm"; return; }
-    npm install --silent --no-audit --no-fund --prefix "$cache/node" azurite >"$cache/azurite.log" 2>&1 \
-      || { skip azurite "it cannot be installed ($cache/azurite.log)"; return; }
-  fi
   local port account=devstoreaccount1
   port=$(free_port)
   # The account that every such emulator has; its key is published.
@@ -207,14 +217,10 @@ azurite() {
   stop
 }
 
+get_fake_gcs_server() { get_go fake-gcs-server github.com/fsouza/fake-gcs-server; }
+
 fake_gcs_server() {
-  local program_path=$cache/bin/fake-gcs-server
-  if ! [ -x "$program_path" ]; then
-    command -v go >/dev/null || { skip fake-gcs-server "there is no Go to build it with"; return; }
-    GOBIN=$cache/bin go install github.com/fsouza/fake-gcs-server@latest >"$cache/fake-gcs.log" 2>&1 \
-      || { skip fake-gcs-server "it cannot be built ($cache/fake-gcs.log)"; return; }
-  fi
-  local port url
+  local program_path=$cache/bin/fake-gcs-server port url
   port=$(free_port) url=http://127.0.0.1:$port
   "$program_path" -scheme http -host 127.0.0.1 -port "$port" -backend memory -log-level error \
     >"$cache/fake-gcs-server.log" 2>&1 &
@@ -230,13 +236,19 @@ fake_gcs_server() {
   stop
 }
 
+if $fetch; then
+  for server in moto versitygw azurite fake-gcs-server; do
+    "get_${server//-/_}"
+  done
+  exit 0
+fi
 $gate || [ -n "${OBJECTS_BUILT-}" ] || (cd "$root" && ${CARGO:-cargo} build --quiet -p objectstore --example exercise \
   && ${CARGO:-cargo} build --quiet -p cli) || exit 1
 dovetail=${CARGO_TARGET_DIR:-$root/target}/debug/dovetail
 program=${CARGO_TARGET_DIR:-$root/target}/debug/examples/exercise
 [ -x "$program" ] || { echo "there is no $program"; exit 1; }
 for server in moto versitygw azurite fake-gcs-server; do
-  wanted "$server" && "${server//-/_}"
+  wanted "$server" && "get_${server//-/_}" && "${server//-/_}"
 done
 if $gate; then
   word=ok

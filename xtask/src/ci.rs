@@ -1,9 +1,13 @@
-//! `cargo xtask ci`: the one gate. Steps run in order, each announced and timed; the first failure
-//! ends the run. A step without tests of its own counts as one check.
+//! `cargo xtask ci`: the one gate. Steps run in order, each announced and timed; scripts, which wait
+//! much, run two at a time. The first failure ends the run. A step without tests of its own counts as
+//! one check.
 
-use std::io::{BufRead, BufReader, Write};
+mod beside;
+mod fetch;
+
+use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use crate::tally::Tally;
@@ -25,32 +29,32 @@ enum Work {
     Script(&'static str, &'static [&'static str]),
 }
 
-const STEPS: &[(&str, Work)] = &[
+/// The name of a step and its work.
+type Step = (&'static str, Work);
+
+const STEPS: &[Step] = &[
     ("fmt", Work::Cargo(&["fmt", "--all", "--check"])),
     ("tidy", Work::Tidy),
+    // All features at once: what they leave out is in `storage` alone, which is checked without them.
     (
         "clippy",
-        Work::Cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
-    ),
-    (
-        "clippy of the feature planted",
         Work::Cargo(&[
             "clippy",
             "--workspace",
             "--all-targets",
-            "--features=engine/planted",
+            "--features=engine/planted,objectstore/object_store",
             "--quiet",
             "--",
             "-Dwarnings",
         ]),
     ),
     (
-        "clippy of the feature object_store",
+        "clippy without features",
         Work::Cargo(&[
             "clippy",
+            "-p=storage",
             "-p=objectstore",
             "--all-targets",
-            "--features=object_store",
             "--quiet",
             "--",
             "-Dwarnings",
@@ -66,46 +70,55 @@ const STEPS: &[(&str, Work)] = &[
         Work::Tests(&["test", "-p=objectstore", "--features=object_store", "--test=object_store"]),
     ),
     ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
-    ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),
-    ("pairs of statements", Work::Script("python3", &["tests/sql/pairs.py", "--quick"])),
-    ("ClickBench beside DuckDB", Work::Script("python3", &["tests/clickbench/run.py", "--gate"])),
-    ("cases of isolation", Work::Script("python3", &["tests/isolation.py"])),
+];
+
+/// Scripts with servers of their own, on ports that the system chooses. The longest begin first.
+const SCRIPTS: &[Step] = &[
+    ("object stores", Work::Script("bash", &["tests/objects/run.sh", "--gate"])),
     ("attacks", Work::Script("python3", &["tests/deploy/attacks.py"])),
-    ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),
-    ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
-    ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),
     ("python", Work::Script("python3", &["crates/python/tests/run.py"])),
-    ("object stores", Work::Script("bash", &["tests/objects/run.sh", "--gate"])),
+    ("pairs of statements", Work::Script("python3", &["tests/sql/pairs.py", "--quick"])),
+    ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),
+    ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
+    ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),
+    ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
+    ("cases of isolation", Work::Script("python3", &["tests/isolation.py"])),
+    ("ClickBench beside DuckDB", Work::Script("python3", &["tests/clickbench/run.py", "--gate"])),
 ];
 
 /// Runs all steps; the exit code is 0 only if every check passed.
 pub fn run(root: &Path) -> ExitCode {
     let start = Instant::now();
     let mut tally = Tally::default();
-    let mut ok = true;
-    for (position, (name, work)) in STEPS.iter().enumerate() {
-        println!("\n==> [{}/{}] {name}", position + 1, STEPS.len());
+    let fetching = fetch::begin(root);
+    let mut ok = STEPS.iter().enumerate().all(|(position, (name, work))| {
+        println!("\n==> [{}/{}] {name}", position + 1, STEPS.len() + SCRIPTS.len());
         let step_start = Instant::now();
-        let (passed, counts) = step(root, work);
+        let (passed, counts) = step(root, work, &mut |line| println!("{line}"));
         tally += counts;
-        let verdict = if passed { "ok" } else { "FAILED" };
-        println!("==> {name}: {verdict} in {:.1} s", step_start.elapsed().as_secs_f64());
-        if !passed {
-            ok = false;
-            break;
-        }
+        println!("{}", verdict(name, passed, step_start));
+        passed
+    });
+    fetching.end();
+    if ok {
+        let (passed, counts) = beside::run(root, SCRIPTS);
+        ok = passed;
+        tally += counts;
     }
-    println!(
-        "\n==> {} in {:.1} s",
-        if ok { "ok" } else { "FAILED" },
-        start.elapsed().as_secs_f64()
-    );
+    println!("\n{}", verdict("all", ok, start));
     println!("{tally}");
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn step(root: &Path, work: &Work) -> (bool, Tally) {
+fn verdict(name: &str, passed: bool, start: Instant) -> String {
+    let word = if passed { "ok" } else { "FAILED" };
+    format!("==> {name}: {word} in {:.1} s", start.elapsed().as_secs_f64())
+}
+
+/// Runs a step, handing on the lines of its output; what does not print as a test harness does is one
+/// check, and prints for itself.
+fn step(root: &Path, work: &Work, show: &mut dyn FnMut(&str)) -> (bool, Tally) {
     match work {
         Work::Tidy => {
             let passed = tidy::run(root);
@@ -115,15 +128,15 @@ fn step(root: &Path, work: &Work) -> (bool, Tally) {
             let passed = cargo(root, args).status().is_ok_and(|status| status.success());
             (passed, Tally::one(passed))
         }
-        Work::Tests(args) => tests(cargo(root, args)),
+        Work::Tests(args) => tests(cargo(root, args), show),
         Work::Script(program, _) if !is_there(program) => {
-            println!("SKIPPED: there is no {program} on this machine");
+            show(&format!("SKIPPED: there is no {program} on this machine"));
             (true, Tally { skipped: 1, ..Tally::default() })
         }
         Work::Script(program, args) => {
             let mut command = Command::new(program);
             command.current_dir(root).args(*args);
-            tests(command)
+            tests(command, show)
         }
     }
 }
@@ -133,31 +146,39 @@ fn is_there(program: &str) -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// Runs a test command, passing its output on while counting the results in it.
-fn tests(mut command: Command) -> (bool, Tally) {
+/// Runs a test command, passing the lines of its output on while counting the results in it.
+fn tests(mut command: Command, show: &mut dyn FnMut(&str)) -> (bool, Tally) {
     if std::env::var_os("DOVETAIL_SEEDS").is_none() {
         command.env("DOVETAIL_SEEDS", SEED_COUNT_DEFAULT);
     }
-    let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else {
+    let Ok((mut child, output)) = spawned(command) else {
         return (false, Tally::one(false));
     };
     let mut tally = Tally::default();
-    let pipe = child.stdout.take().expect("stdout is piped");
-    for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
         // Binaries without a matching test would bury the others.
         if !is_noise(&line) {
-            println!("{line}");
+            show(&line);
         }
         tally += Tally::from_line(&line).unwrap_or_default();
     }
     // A closed terminal must not end the run.
-    let _ = std::io::stdout().flush();
+    let _ = io::stdout().flush();
     let status_ok = child.wait().is_ok_and(|status| status.success());
     // A build failure runs no test: it must not look like "0 failed". No test at all is a failure.
     if tally == Tally::default() || (!status_ok && tally.failed == 0) {
         tally += Tally::one(false);
     }
     (status_ok && tally.failed == 0, tally)
+}
+
+/// The process and what it prints: errors stand among the rest, where they belong.
+fn spawned(mut command: Command) -> io::Result<(Child, PipeReader)> {
+    let (reader, writer) = io::pipe()?;
+    let child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // The command holds the other ends of the pipe, and nobody else may.
+    drop(command);
+    Ok((child, reader))
 }
 
 fn is_noise(line: &str) -> bool {

@@ -2,9 +2,10 @@
 """Builds the wheel, installs it into a new environment and runs the tests of the package there.
 
     python3 crates/python/tests/run.py [--release] [--wheel FILE] [TEST ..]
+    python3 crates/python/tests/run.py --fetch
 
 Default: the debug build, which the tests of the workspace make. pyarrow, pandas and polars are installed once, under
-target/python; tests of those that cannot be had are skipped, counted, and say why. The last line has the counts as a
+target/python (with `--fetch` nothing else is done); tests of those that cannot be had are skipped, counted, and say why. The last line has the counts as a
 test harness prints them. Exit status: 0 when nothing failed.
 """
 
@@ -62,9 +63,12 @@ def run(wheel, tests):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--release", action="store_true")
+    parser.add_argument("--fetch", action="store_true")
     parser.add_argument("--wheel", type=pathlib.Path)
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
+    if arguments.fetch:
+        sys.exit(len(libraries()[1]))
     wheel = arguments.wheel
     if wheel is None:
         module = build_wheel.build(debug=not arguments.release)
