@@ -12,6 +12,7 @@ pub mod cores;
 pub mod degrade;
 pub mod device;
 pub mod figure;
+pub mod instructions;
 pub mod io;
 pub mod ladder;
 pub mod modes;

@@ -8,6 +8,7 @@ use engine::{Database, Options, SqlResult};
 
 use crate::connections::{self, ConnectionsArgs};
 use crate::degrade::{self, DegradeArgs};
+use crate::instructions::{self, InstructionsArgs};
 use crate::ladder::{self, LadderArgs};
 use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
@@ -35,6 +36,8 @@ enum BenchCommand {
     Commits(ScratchArgs),
     /// A thousand clients for three minutes; what a crowd of slow ones costs the others
     Connections(ConnectionsArgs),
+    /// One statement many times, for a program around this one that counts instructions
+    Instructions(InstructionsArgs),
     /// The micro-benchmarks of the io_uring paper: batches, task work, block sizes, durable writes
     Io(ScratchArgs),
     /// Scans and look-ups with more and more of their pages in memory, one read at a time and many
@@ -113,6 +116,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
         }
         BenchCommand::Connections(args) => connections::run(args),
         BenchCommand::Degrade(args) => degrade::run(args),
+        BenchCommand::Instructions(args) => instructions::run(args),
         BenchCommand::Io(args) => args.in_folder(|folder, n, emit| bench::io::run(folder, n, emit)),
         BenchCommand::Ladder(args) => ladder::run(args),
         BenchCommand::Memory(args) => memory::run(args),

@@ -10,6 +10,7 @@ mod connections;
 mod console;
 mod degrade;
 mod doctor;
+mod instructions;
 mod ladder;
 mod location;
 mod memory;
