@@ -1,10 +1,11 @@
-//! The one gate and the chores: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask sanitize`.
+//! The one gate and the chores: `cargo xtask ci`, `tidy`, `figures`, `sanitize`.
 //!
 //! Continuous integration and people run the same commands; there is no second place where a check
 //! is written down.
 #![allow(clippy::disallowed_methods)] // a build tool: runs outside of any runtime
 
 mod ci;
+mod figures;
 mod mask;
 mod sanitize;
 mod tally;
@@ -17,6 +18,7 @@ const USAGE: &str = "usage: cargo xtask <command>
 
   ci        everything that must pass: fmt, tidy, clippy, tests, SQL files
   tidy      the rules that no compiler checks: dependencies, unsafe, sizes, words
+  figures   what release builds are measured by, on a quiet machine; with names: those alone
   sanitize  the tests of runtime and storage under AddressSanitizer (nightly toolchain)";
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("ci") => ci::run(&root),
         Some("tidy") => tidy_alone(&root),
+        Some("figures") => figures::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         Some("sanitize") => sanitize::run(&root),
         _ => {
             eprintln!("{USAGE}");
