@@ -19,7 +19,7 @@ mod words;
 mod tests;
 
 pub use load::Value;
-pub use program::{Arithmetic, Builder, Comparison, Operand, Program, Register, Text};
+pub use program::{Arithmetic, Builder, Comparison, Operand, Program, Register, Step, Text};
 pub use words::Words;
 
 /// The vector needs the slower way: a value that has no 64 bits, or an operation that would fail.

@@ -8,6 +8,13 @@ use stdx::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Register(pub(crate) usize);
 
+impl Register {
+    /// The position of the step in its program.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// One side of an operation on words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
@@ -56,21 +63,28 @@ pub enum Text {
 
 /// One step of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub enum Step {
     /// One of the columns that the program is given.
     Column(usize),
     /// The same truth in each row.
     Truth(Option<bool>),
+    /// An operation on words.
     Compute(Arithmetic, Operand, Operand),
     /// The words, each of which must be in the range.
     Within(Register, i64, i64),
+    /// A comparison of words.
     Compare(Comparison, Operand, Operand),
     /// Whether the word is one of these, which ascend.
     OneOf(Register, Arc<[i64]>),
+    /// Both, in three-valued logic.
     And(Register, Register),
+    /// Either, in three-valued logic.
     Or(Register, Register),
+    /// The opposite.
     Not(Register),
+    /// Whether there is no value.
     IsNull(Register),
+    /// A question about texts.
     Text(Register, Text),
     /// Where the condition is true the first, otherwise the second; `None` is null.
     Choose(Register, Option<Operand>, Option<Operand>),
@@ -81,6 +95,18 @@ pub(crate) enum Step {
 pub struct Program {
     pub(crate) steps: Vec<Step>,
     pub(crate) result: Register,
+}
+
+impl Program {
+    /// The steps, of which each uses those before it.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The step whose vector is the value of the program.
+    pub fn result(&self) -> Register {
+        self.result
+    }
 }
 
 /// Makes programs: equal steps are made once.
