@@ -6,6 +6,7 @@
 pub mod answers;
 pub mod cached;
 mod chart;
+pub mod codegen;
 pub mod commits;
 pub mod connections;
 pub mod cores;

@@ -32,6 +32,8 @@ enum BenchCommand {
     Ooo(OooArgs),
     /// Nine queries with everything in memory, `ooo` beside `serial`, on one core and on all
     Cached(OooArgs),
+    /// Machine code: compiling, running beside the interpreter, coroutines beside native ones
+    Codegen(CodegenArgs),
     /// What a commit costs by each way in which the log becomes durable, alone and beside checkpoints
     Commits(ScratchArgs),
     /// A thousand clients for three minutes; what a crowd of slow ones costs the others
@@ -78,6 +80,22 @@ struct OooArgs {
 }
 
 #[derive(Args)]
+struct CodegenArgs {
+    /// Print figures as JSON lines
+    #[arg(long)]
+    json: bool,
+    /// Runs of each
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Compare so many random programs with the interpreter instead; 1000000 are the long form
+    #[arg(long)]
+    fuzz: Option<u64>,
+    /// The seed of the first of them
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+}
+
+#[derive(Args)]
 struct RuntimeArgs {
     /// Print figures as JSON lines
     #[arg(long)]
@@ -111,6 +129,14 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
     match &args.command {
         BenchCommand::Ooo(args) => ooo(args),
         BenchCommand::Cached(args) => cached(args),
+        BenchCommand::Codegen(args) => {
+            let emit = |f: Figure| print_figure(&f, args.json);
+            match args.fuzz {
+                Some(cases) => bench::codegen::fuzz(args.first, cases, emit)?,
+                None => bench::codegen::run(args.runs, emit)?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         BenchCommand::Commits(args) => {
             args.in_folder(|folder, n, emit| bench::commits::run(folder, n, emit))
         }
