@@ -26,7 +26,8 @@ const STEP_SHARE: u32 = 8;
 /// Gives out pages.
 pub(crate) struct Allocator {
     space: Mutex<Space>,
-    file: File,
+    /// That of the numbers of pages that lie elsewhere has none.
+    file: Option<File>,
     page_size: u32,
     /// Pages for which there is space on the disk; 0 when a file has just been opened, which may
     /// have holes.
@@ -38,7 +39,13 @@ pub(crate) struct Allocator {
 impl Allocator {
     pub fn new(file: File, page_size: u32, space: Space) -> Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
-        Allocator { space, file, page_size, held: AtomicU32::new(0), growing }
+        Allocator { space, file: Some(file), page_size, held: AtomicU32::new(0), growing }
+    }
+
+    /// An allocator of numbers: pages with these take no space where they are numbered.
+    pub fn of_numbers(page_size: u32, space: Space) -> Allocator {
+        let (space, growing) = (Mutex::new(space), Semaphore::new(1));
+        Allocator { space, file: None, page_size, held: AtomicU32::new(PAGE_COUNT_MAX), growing }
     }
 
     pub fn space(&self) -> MutexGuard<'_, Space> {
@@ -110,8 +117,9 @@ impl Allocator {
 
     /// Asks for space from the beginning on: a file that an older program wrote may have holes.
     async fn hold(&self, page_count: u32) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
         let bytes = u64::from(page_count) * u64::from(self.page_size);
-        let held = self.file.allocate(0, bytes).await;
+        let held = file.allocate(0, bytes).await;
         held.map_err(|error| StorageError::io("extend the database file", &error))
     }
 }

@@ -2,7 +2,9 @@
 //! pages.
 
 use crate::extent::Extent;
+use crate::header::OUT_OF_PLACE_VERSION;
 use crate::page::PageId;
+use crate::page_map::{Entry, PlaceRecords};
 use crate::tree_id::TreeId;
 
 /// What the file knows about a tree.
@@ -23,10 +25,13 @@ pub(crate) struct TreeRecord {
 pub(crate) struct Directory {
     pub trees: Vec<TreeRecord>,
     pub free: Vec<Extent>,
+    /// Where pages lie, in a file that writes them out of place.
+    pub places: PlaceRecords,
 }
 
 const TREE_BYTES: usize = 44;
 const EXTENT_BYTES: usize = 8;
+const ENTRY_BYTES: usize = 8;
 
 /// Bytes of a directory of this size.
 pub(crate) fn encoded_len(tree_count: usize, extent_count: usize) -> usize {
@@ -52,6 +57,9 @@ impl Directory {
             bytes.extend(extent.pages.to_le_bytes());
         }
         assert_eq!(bytes.len(), encoded_len(self.trees.len(), self.free.len()), "directory length");
+        if self.places.extent_pages > 0 {
+            self.places.encode(&mut bytes);
+        }
         bytes
     }
 
@@ -85,7 +93,37 @@ impl Directory {
             end = next;
             directory.free.push(extent);
         }
+        if version >= OUT_OF_PLACE_VERSION {
+            directory.places = PlaceRecords::decode(&mut reader)?;
+        }
         reader.0.is_empty().then_some(directory)
+    }
+}
+
+impl PlaceRecords {
+    /// Bytes of them.
+    pub fn encoded_len(&self) -> usize {
+        12 + self.extents.len() * 4 + self.map_pages.len() * ENTRY_BYTES
+    }
+
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.extent_pages.to_le_bytes());
+        bytes.extend((self.extents.len() as u32).to_le_bytes());
+        self.extents.iter().for_each(|start| bytes.extend(start.to_le_bytes()));
+        bytes.extend((self.map_pages.len() as u32).to_le_bytes());
+        for entry in &self.map_pages {
+            bytes.extend(entry.place.to_le_bytes());
+            bytes.extend(entry.checksum.to_le_bytes());
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Option<PlaceRecords> {
+        let extent_pages = reader.u32()?;
+        let extents = (0..reader.u32()?).map(|_| reader.u32()).collect::<Option<_>>()?;
+        let entry =
+            |reader: &mut Reader<'_>| Some(Entry { place: reader.u32()?, checksum: reader.u32()? });
+        let map_pages = (0..reader.u32()?).map(|_| entry(reader)).collect::<Option<_>>()?;
+        (extent_pages > 0).then_some(PlaceRecords { extent_pages, extents, map_pages })
     }
 }
 

@@ -88,6 +88,10 @@ pub enum Damage {
     Header,
     /// The double-write buffer of an unfinished checkpoint does not match its checksum.
     DoubleWrite,
+    /// The page is intact, and not the one that was written there last: a lost write.
+    Outdated,
+    /// The map from pages to places is damaged.
+    Map,
     /// The directory of trees and free pages cannot be decoded.
     Directory,
     /// Something is missing in the log that was committed.
@@ -105,6 +109,8 @@ impl fmt::Display for Damage {
             Damage::Misplaced(what) => write!(f, "{what}"),
             Damage::Header => write!(f, "both header slots are damaged"),
             Damage::DoubleWrite => write!(f, "double-write buffer checksum mismatch"),
+            Damage::Outdated => write!(f, "an older image than the one that was written last"),
+            Damage::Map => write!(f, "the map of places is damaged"),
             Damage::Directory => write!(f, "directory cannot be decoded"),
             Damage::Log => write!(f, "a part of the log is missing, and later ones are there"),
         }

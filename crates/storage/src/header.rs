@@ -7,8 +7,12 @@ use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 
 /// First eight bytes of a database file.
 pub const FILE_MAGIC: &[u8; 8] = b"DOVETAIL";
-/// Version of the file format that this program writes.
-pub const FILE_VERSION: u32 = 5;
+/// The newest version of the file format that this program knows.
+pub const FILE_VERSION: u32 = OUT_OF_PLACE_VERSION;
+/// Version of files whose pages lie in their places.
+pub(crate) const IN_PLACE_VERSION: u32 = 5;
+/// Version of files whose pages are written out of place.
+pub(crate) const OUT_OF_PLACE_VERSION: u32 = 6;
 /// Bytes of a slot that mean something.
 pub(crate) const HEADER_BYTES: usize = 128;
 
@@ -39,6 +43,8 @@ pub(crate) struct Header {
     pub archive: u64,
     /// When the checkpoint was made, in microseconds since 1970.
     pub time: u64,
+    /// Page numbers in use or free, where pages lie out of place; else 0.
+    pub numbers: u32,
 }
 
 /// First version of files whose frames have times.
@@ -79,6 +85,7 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     set_u32(slot, 104, header.next_log.pid);
     set_u32(slot, 108, header.next_log.pages);
     set_u64(slot, 112, header.next_log.salt);
+    set_u32(slot, 120, header.numbers);
     let sum = crc32c::crc32c(&slot[..CHECKSUM]);
     set_u32(slot, CHECKSUM, sum);
 }
@@ -126,6 +133,7 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
         },
         archive: u64_at(slot, 84),
         time: u64_at(slot, 92),
+        numbers: u32_at(slot, 120),
     };
     match header.has_its_runs() {
         true => Ok(header),
@@ -134,6 +142,16 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
 }
 
 impl Header {
+    /// Whether pages lie where a map says.
+    pub fn is_out_of_place(&self) -> bool {
+        self.version >= OUT_OF_PLACE_VERSION
+    }
+
+    /// Page numbers in use or free.
+    pub fn number_count(&self) -> u32 {
+        if self.is_out_of_place() { self.numbers } else { self.page_count }
+    }
+
     /// Whether the runs that it names lie in the file, behind the slots.
     fn has_its_runs(&self) -> bool {
         let Header { meta_pid, meta_pages, double_write, log, next_log, .. } = *self;

@@ -40,6 +40,8 @@ pub enum PageKind {
     Free = 4,
     /// A piece of a long value.
     Overflow = 5,
+    /// A piece of the map from page numbers to places.
+    Map = 6,
 }
 
 /// Identity of a page that is about to be made.
@@ -142,6 +144,7 @@ pub(crate) fn kind(page: &[u8]) -> Option<PageKind> {
         3 => Some(PageKind::Meta),
         4 => Some(PageKind::Free),
         5 => Some(PageKind::Overflow),
+        6 => Some(PageKind::Map),
         _ => None,
     }
 }

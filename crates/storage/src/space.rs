@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::{Result, StorageError};
 use crate::extent::{Extent, merge};
 use crate::page::PageId;
+use crate::page_map::PageMap;
 use crate::planted;
 use crate::pool::Pool;
 use crate::pool::memory::PAGE_COUNT_MAX;
@@ -35,7 +36,8 @@ pub(crate) struct Space {
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
     freed: Vec<Extent>,
-    /// The double-write buffer's run, and those that it has moved away from a moment ago.
+    /// The double-write buffer's run, those that it has moved away from a moment ago, and other runs that are
+    /// needed until the next checkpoint.
     double_write: Vec<Extent>,
     /// What the last checkpoint freed: not to be used before the images of its double-write buffer are in their places,
     /// of which these may be some.
@@ -50,6 +52,8 @@ pub(crate) struct Space {
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
+    /// Knows where pages lie, if that is elsewhere.
+    map: Option<Arc<PageMap>>,
 }
 
 impl Space {
@@ -68,9 +72,15 @@ impl Space {
             spare_log: None,
             unfinished: BTreeMap::new(),
             load_count: 0,
+            map: None,
         };
         free.iter().for_each(|extent| space.give(*extent));
         space
+    }
+
+    /// Has this map forget the places of pages that become free.
+    pub fn set_map(&mut self, map: Arc<PageMap>) {
+        self.map = Some(map);
     }
 
     /// Pages of the file, in use or not.
@@ -136,6 +146,7 @@ impl Space {
     pub fn give(&mut self, extent: Extent) {
         let Extent { mut start, mut pages } = extent;
         assert!(start >= 2 && start + pages <= self.page_count, "{extent:?} is not of this file");
+        self.map.iter().for_each(|map| map.forget(extent));
         if let Some((&before, &len)) = self.free.range(..start).next_back() {
             assert!(before + len <= start, "{extent:?} is free already");
             if before + len == start {
@@ -171,6 +182,11 @@ impl Space {
             return self.give(extent);
         }
         self.freed.push(extent);
+    }
+
+    /// Remembers a run that is no page of a tree: the last checkpoint still needs it.
+    pub fn retire_run(&mut self, run: Extent) {
+        self.double_write.push(run);
     }
 
     /// A checkpoint exists: pages that were cut out of trees, those of dropped trees, those of its double-write buffer
@@ -337,6 +353,11 @@ impl Space {
             self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
         }
         Ok(take)
+    }
+
+    /// Whether some load has taken this page and not yet tied it to a tree.
+    pub fn is_unfinished(&self, pid: PageId) -> bool {
+        self.unfinished.values().flatten().any(|extent| extent.pids().contains(&pid))
     }
 
     /// All pages that a bulk load has taken.

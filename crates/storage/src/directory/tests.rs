@@ -17,7 +17,7 @@ fn sample() -> Directory {
         overflow_pages: 3 << 33,
     };
     let free = [(30, 4), (40, 60)].map(|(start, pages)| Extent { start, pages });
-    Directory { trees: vec![tree(1, 2), tree(7, 99)], free: free.to_vec() }
+    Directory { trees: vec![tree(1, 2), tree(7, 99)], free: free.to_vec(), ..Directory::default() }
 }
 
 #[test]

@@ -256,7 +256,7 @@ impl Pool {
         let pass = double_write.flights.shared().await;
         let mut flight = double_write.take_places(&images, pass);
         drop(turn);
-        self.write_images(flight.places().zip(images).collect()).await?;
+        self.write_at_places(flight.places().zip(images).collect()).await?;
         flight.is_written = true;
         // While the batch is under way: whoever moves the double-write buffer has to find these images.
         double_write.redirect(pids.into_iter().zip(flight.places()));
@@ -324,7 +324,7 @@ impl Pool {
             written.checksum = checksum_of(written.checksum, &images);
             let at = written.next()..written.next() + chunk.len() as u32;
             places.extend(chunk.iter().map(|(pid, _)| *pid).zip(at.clone()));
-            self.write_images(at.zip(images).collect()).await?;
+            self.write_at_places(at.zip(images).collect()).await?;
             written.pages += chunk.len() as u32;
         }
         self.double_write.redirect(places);

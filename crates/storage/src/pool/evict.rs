@@ -199,9 +199,9 @@ impl Pool {
         Some((copy, version))
     }
 
-    /// Writes sealed images to their places, consecutive pages in one request, all requests in
+    /// Writes sealed images to these pages of the file, consecutive ones in one request, all requests in
     /// flight together.
-    pub(crate) async fn write_images(&self, mut images: Vec<(PageId, IoBuf)>) -> Result<()> {
+    pub(crate) async fn write_at_places(&self, mut images: Vec<(PageId, IoBuf)>) -> Result<()> {
         images.sort_by_key(|(pid, _)| *pid);
         let mut writes = Vec::new();
         let mut images = images.into_iter().peekable();

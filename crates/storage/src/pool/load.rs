@@ -18,6 +18,7 @@ use super::memory::Place;
 use super::{Pin, Pool};
 use crate::error::{Damage, Result, StorageError};
 use crate::page::{self, PageId};
+use crate::page_map::Entry;
 
 /// Most pages that one vectored read asks for: 256 KiB of 4 KiB pages, from where larger requests
 /// gain little.
@@ -122,18 +123,40 @@ impl Drop for LoadWait<'_> {
 /// One page of a read.
 struct Item {
     pid: PageId,
-    /// Where its image lies, in the double-write buffer instead of its place.
-    in_double_write: Option<DoubleWriteRead>,
+    source: Source,
     load: Arc<Load>,
     frame: Option<u32>,
     /// The operating system may still write into the frame.
     in_flight: bool,
 }
 
+/// Where the image of a page lies.
+#[derive(Clone, Copy)]
+enum Source {
+    /// In its place.
+    Own,
+    /// In the double-write buffer.
+    DoubleWrite(DoubleWriteRead),
+    /// Where the map says.
+    Placed(Entry),
+    /// The map has no place for it: it is a free page that somebody still had the number of.
+    Nowhere,
+}
+
 impl Item {
-    /// The page of the file that is read.
+    /// The page of the file that is read; 0: none.
     fn place(&self) -> PageId {
-        self.in_double_write.map_or(self.pid, |read| read.place)
+        match self.source {
+            Source::Own => self.pid,
+            Source::DoubleWrite(read) => read.place,
+            Source::Placed(entry) => entry.place,
+            Source::Nowhere => 0,
+        }
+    }
+
+    /// Whether one request reads it together with the page before it.
+    fn adjoins(&self, before: &Item) -> bool {
+        before.place() > 0 && before.place() + 1 == self.place()
     }
 }
 
@@ -156,8 +179,8 @@ impl Pool {
     /// Starts reading `pid`; the caller has entered it as loading and waits on `load`.
     pub(super) fn spawn_load(self: &Arc<Self>, pid: PageId, load: Arc<Load>, io: &IoCounters) {
         io.add_read(self.page_size as u64);
-        let in_double_write = self.double_write.begin_read(pid);
-        let item = Item { pid, in_double_write, load, frame: None, in_flight: false };
+        let source = self.begin_read(pid);
+        let item = Item { pid, source, load, frame: None, in_flight: false };
         let batch = Batch { pool: Arc::clone(self), items: vec![item] };
         drop(runtime::spawn(load_one(batch)));
     }
@@ -173,7 +196,7 @@ impl Pool {
             }
             match self.claim(pid) {
                 Claim::Item(item) => {
-                    let adjoins = run.last().is_none_or(|last| last.place() + 1 == item.place());
+                    let adjoins = run.last().is_none_or(|last| item.adjoins(last));
                     if !adjoins || run.len() == RUN_PAGES_MAX {
                         self.spawn_run(std::mem::take(&mut run), io);
                     }
@@ -224,16 +247,30 @@ impl Pool {
         let load = Load::new();
         loads.push((pid, Arc::clone(&load)));
         self.translation.set(pid, Place::Loading);
-        let in_double_write = self.double_write.begin_read(pid);
-        Claim::Item(Item { pid, in_double_write, load, frame: Some(frame), in_flight: false })
+        let source = self.begin_read(pid);
+        Claim::Item(Item { pid, source, load, frame: Some(frame), in_flight: false })
+    }
+
+    /// Where the page's image lies, until `end_read`.
+    fn begin_read(&self, pid: PageId) -> Source {
+        match &self.map {
+            Some(map) => map.begin_read(pid).map_or(Source::Nowhere, Source::Placed),
+            None => self.double_write.begin_read(pid).map_or(Source::Own, Source::DoubleWrite),
+        }
+    }
+
+    fn end_read(&self, source: Source) {
+        match (source, &self.map) {
+            (Source::DoubleWrite(read), _) => self.double_write.end_read(read),
+            (Source::Placed(entry), Some(map)) => map.end_read(entry),
+            _ => {}
+        }
     }
 
     /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and
     /// tells the waiters why.
     fn finish_load(&self, item: Item, outcome: Result<()>) {
-        if let Some(read) = item.in_double_write {
-            self.double_write.end_read(read);
-        }
+        self.end_read(item.source);
         let mut loads = self.shard(item.pid);
         let position = loads.iter().position(|(pid, _)| *pid == item.pid);
         loads.swap_remove(position.expect("the load is listed until it ends"));
@@ -323,6 +360,11 @@ async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
 /// (RELIABILITY.md, section 2, rule 15); a damaged page is not.
 async fn read_page(pool: &Arc<Pool>, item: &mut Item) -> Result<()> {
     let frame = item.frame.expect("a page is read into a frame");
+    if let Source::Nowhere = item.source {
+        // SAFETY: the frame is Loading, and this load is the only one that knows it.
+        page::clear(unsafe { pool.frame_bytes_mut(frame) }, item.pid, 0);
+        return Ok(());
+    }
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -347,7 +389,11 @@ impl Pool {
         // SAFETY: the frame is Loading and its read has ended: this load is the only one that knows
         // it.
         let bytes = unsafe { self.frame_bytes(frame) };
-        page::check(bytes, item.pid)
-            .map_err(|reason| StorageError::Corrupt { pid: item.pid, reason })
+        let is_meant = |entry: Entry| page::stored_checksum(bytes) == entry.checksum;
+        let checked = page::check(bytes, item.pid).and_then(|()| match item.source {
+            Source::Placed(entry) if !is_meant(entry) => Err(Damage::Outdated),
+            _ => Ok(()),
+        });
+        checked.map_err(|reason| StorageError::Corrupt { pid: item.pid, reason })
     }
 }

@@ -9,6 +9,7 @@ mod free;
 pub(crate) mod load;
 pub(crate) mod memory;
 mod near;
+mod placed;
 mod state;
 
 use std::marker::PhantomData;
@@ -24,6 +25,7 @@ use crate::error::{Damage, Result, StorageError};
 use crate::gate::fair_lock::FairLock;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
+use crate::page_map::PageMap;
 use crate::pool::load::RUN_PAGES_MAX;
 use double_write::DoubleWrite;
 use frame::PoolFrame;
@@ -83,6 +85,8 @@ pub struct Pool {
     double_write_is_stuck: AtomicBool,
     /// Gives out pages of the file.
     allocator: Arc<Allocator>,
+    /// Where pages lie, if that is not their number.
+    pub(crate) map: Option<Arc<PageMap>>,
     /// Frames that prefetching leaves to fixes.
     prefetch_reserve: usize,
     /// Below this many free frames a sweep runs in advance.
@@ -170,7 +174,7 @@ impl Pool {
     /// reserved.
     pub(crate) fn new(
         file: File,
-        allocator: Arc<Allocator>,
+        (allocator, map): (Arc<Allocator>, Option<Arc<PageMap>>),
         page_size: u32,
         bytes: usize,
         epoch: u64,
@@ -208,6 +212,7 @@ impl Pool {
             write_batch: AtomicUsize::new(evict::SWEEP_FRAMES),
             double_write_is_stuck: AtomicBool::new(false),
             allocator,
+            map,
             prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
             low_water: (frame_count / 8).min(LOW_WATER_MAX),
             dirty: AtomicUsize::new(0),
@@ -342,7 +347,7 @@ impl Pool {
         init: impl FnOnce(&mut [u8]),
     ) -> Result<Pin<'_>> {
         loop {
-            assert!(!self.double_write.contains(pid), "page {pid} is made again while it is old");
+            assert!(!self.is_old(pid), "page {pid} is made again while it is old");
             self.forget_patiently(pid).await;
             let frame = TakeFrame::new(self).await?;
             let shard = self.shard(pid);
@@ -408,7 +413,7 @@ impl Pool {
             // SAFETY: the exclusive latch is held until `release_exclusive` below.
             let bytes = unsafe { self.frame_bytes_mut(frame) };
             page::set_epoch(bytes, epoch);
-            keep = page::born(bytes) < epoch;
+            keep = self.map.is_none() && page::born(bytes) < epoch;
         }
         let before = self.frames[frame as usize].state.release_exclusive(changed, keep);
         if changed && !before.is_dirty() {

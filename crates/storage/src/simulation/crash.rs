@@ -10,7 +10,7 @@ use stdx::Prng;
 
 use super::storm::rebuild;
 use super::{
-    PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
+    PATH, Report, Rows, State, ensure, options_for, random_rows, random_value, state_of, world,
 };
 use crate::error::{Result, StorageError};
 use crate::log::redo::Redo;
@@ -28,7 +28,7 @@ fn options_of(seed: u64) -> StoreOptions {
     let ways = [Durability::Sync, Durability::Linked, Durability::Flag];
     let log_durability = ways[(seed / 3 % 3) as usize];
     let log_durability = Some(log_durability);
-    StoreOptions { log: !seed.is_multiple_of(3), log_durability, ..options(frames(seed)) }
+    StoreOptions { log: !seed.is_multiple_of(3), log_durability, ..options_for(seed, frames(seed)) }
 }
 
 /// Times that recovery is cut short before it is let run.

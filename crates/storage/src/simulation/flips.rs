@@ -312,7 +312,7 @@ fn places_of(bytes: &[u8]) -> BTreeMap<Place, Vec<Range<u64>>> {
             Some(PageKind::Leaf) => Place::Leaf,
             Some(PageKind::Inner) => Place::Inner,
             Some(PageKind::Overflow) => Place::Overflow,
-            Some(PageKind::Meta | PageKind::Free) | None => continue,
+            Some(PageKind::Meta | PageKind::Free | PageKind::Map) | None => continue,
         };
         let begin = u64::from(pid) * PAGE_BYTES;
         places.entry(place).or_default().push(begin..begin + PAGE_BYTES);

@@ -6,7 +6,8 @@ use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
 use super::{
-    PATH, Report, Rows, State, ensure, options, random_rows, random_value, rows_of, state_of, world,
+    PATH, Report, Rows, State, ensure, options_for, random_rows, random_value, rows_of, state_of,
+    world,
 };
 use crate::error::StorageError;
 use crate::store::Store;
@@ -62,9 +63,9 @@ struct Workload {
 }
 
 /// Creates the store, a second time when the first attempt finds no space.
-async fn create(disk: &Disk, refusals: &mut u64) -> Outcome<Store> {
+async fn create(disk: &Disk, seed: u64, refusals: &mut u64) -> Outcome<Store> {
     loop {
-        match Store::create(PATH.as_ref(), options(FRAMES)).await {
+        match Store::create(PATH.as_ref(), options_for(seed, FRAMES)).await {
             Ok(store) => return Ok(store),
             // A failure in the last steps of a checkpoint poisons; the file is gone all the same.
             Err(StorageError::Poisoned(_)) => *refusals += 1,
@@ -79,7 +80,7 @@ async fn create(disk: &Disk, refusals: &mut u64) -> Outcome<Store> {
 
 async fn play(disk: Disk, seed: u64) -> Outcome<(End, u64)> {
     let mut refusals = 0;
-    let store = create(&disk, &mut refusals).await?;
+    let store = create(&disk, seed, &mut refusals).await?;
     let trees: State = [(TreeId(1), Rows::new())].into();
     let (prng, durable) = (Prng::new(seed), vec![trees.clone()]);
     let mut this = Workload { disk, store, prng, trees, durable, refusals };
@@ -212,8 +213,8 @@ fn run_with(seed: u64, plan: FaultPlan) -> Outcome<(Disk, Report)> {
         End::Done(state) => vec![state],
         End::Poisoned(states) => states,
     };
-    let found = world(&disk, seed, || async {
-        let store = Store::open(PATH.as_ref(), options(FRAMES)).await?;
+    let found = world(&disk, seed, move || async move {
+        let store = Store::open(PATH.as_ref(), options_for(seed, FRAMES)).await?;
         store.verify().await?;
         state_of(&store).await
     });

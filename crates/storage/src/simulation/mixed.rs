@@ -8,12 +8,12 @@ use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
 use super::{
-    PATH, Report, Rows, State, ensure, ensure_quiet, options, random_key, random_rows,
+    PATH, Report, Rows, State, ensure, ensure_quiet, options_for, random_key, random_rows,
     random_value, state_of, storm, world,
 };
 use crate::error::StorageError;
 use crate::log::redo::Redo;
-use crate::store::Store;
+use crate::store::{Store, StoreOptions};
 use crate::tree::change::Inserted;
 use crate::tree::cursor::Direction;
 use crate::tree::part::RangePart;
@@ -32,14 +32,14 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
     let mut report = world(&disk, seed, move || async move {
         let mut prng = Prng::new(seed);
         let frames = [32, 40, 64, 100][prng.below(4) as usize];
-        let store = Store::create(PATH.as_ref(), options(frames)).await;
+        let store = Store::create(PATH.as_ref(), options_for(seed, frames)).await;
         let store = store.map_err(|error| format!("create: {error}"))?;
         let read_error = if prng.chance(0.5) { 0.01 } else { 0.0 };
         inside.faults(FaultPlan { read_error, ..FaultPlan::short_and_late() });
         let (trees, checkpoints) = (state_of_new(&store), store.checkpoint_number());
         let mut mixed = Mixed {
             prng,
-            frames,
+            options: options_for(seed, frames),
             opened: Some(store),
             committed: trees.clone(),
             trees,
@@ -66,7 +66,7 @@ fn state_of_new(store: &Store) -> State {
 /// The run's state: the store, and what it should hold.
 pub(super) struct Mixed {
     pub prng: Prng,
-    frames: usize,
+    options: StoreOptions,
     /// `None` only while it is being opened again.
     opened: Option<Store>,
     /// What the store holds now.
@@ -451,7 +451,7 @@ impl Mixed {
         self.opened.take().expect("the store is open").close().await;
         // A checkpoint or a write whose caller was dropped may hold the file for a moment yet.
         self.opened = Some(patiently!(async {
-            let opened = Store::open(PATH.as_ref(), options(self.frames)).await;
+            let opened = Store::open(PATH.as_ref(), self.options.clone()).await;
             if opened.as_ref().err() == Some(&StorageError::Locked) {
                 runtime::time::sleep(runtime::time::Duration::from_millis(1)).await;
                 return Err(StorageError::io("wait for the file", &ErrorKind::WouldBlock.into()));

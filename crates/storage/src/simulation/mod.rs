@@ -27,6 +27,7 @@ use stdx::Prng;
 pub use flips::{FlipReport, Flips, Place};
 
 use crate::pool::PoolStats;
+use crate::store::placed::Layout;
 use crate::store::{Store, StoreOptions};
 use crate::tree::Tree;
 use crate::tree::cursor::Direction;
@@ -190,6 +191,23 @@ where
 fn options(frames: usize) -> StoreOptions {
     StoreOptions { pool_bytes: frames * 4096, ..StoreOptions::default() }
 }
+
+/// The same with the layout of this seed. `DOVETAIL_LAYOUT` says it for all seeds.
+fn options_for(seed: u64, frames: usize) -> StoreOptions {
+    let out_of_place = match std::env::var("DOVETAIL_LAYOUT").as_deref() {
+        Ok("out-of-place") => true,
+        Ok("in-place") => false,
+        _ => seed / 5 % 2 == 1,
+    };
+    let layout = match out_of_place {
+        true => Layout::OutOfPlace { extent_pages: EXTENT_PAGES[(seed / 7 % 3) as usize] },
+        false => Layout::InPlace,
+    };
+    StoreOptions { layout, ..options(frames) }
+}
+
+/// Pages of the extents of files whose pages lie out of place: few, so that they are used again and again.
+const EXTENT_PAGES: [u32; 3] = [8, 16, 64];
 
 /// Fails with `what` unless `holds`.
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use runtime::sim::Disk;
 use stdx::Prng;
 
-use super::{PATH, Report, State, ensure, options, random_rows, state_of, world};
+use super::{PATH, Report, State, ensure, options_for, random_rows, state_of, world};
 use crate::error::Result;
 use crate::store::Store;
 
@@ -17,7 +17,7 @@ fn build(seed: u64) -> Result<(Disk, State)> {
     let disk = Disk::new(seed);
     let state = world(&disk, seed, move || async move {
         let mut prng = Prng::new(seed);
-        let store = Store::create(PATH.as_ref(), options(256)).await?;
+        let store = Store::create(PATH.as_ref(), options_for(seed, 256)).await?;
         for round in 0..3 {
             let id = store.create_tree().await?;
             let tree = store.tree(id)?;
@@ -49,8 +49,8 @@ fn flip(
 ) -> std::result::Result<bool, String> {
     let copy = disk.crash(seed);
     ensure(copy.rot(PATH, at, 1 << bit), || format!("there is no byte {at}"))?;
-    let found = world(&copy, seed, || async {
-        let store = Store::open(PATH.as_ref(), options(256)).await?;
+    let found = world(&copy, seed, move || async move {
+        let store = Store::open(PATH.as_ref(), options_for(seed, 256)).await?;
         let state = state_of(&store).await?;
         store.verify().await?;
         Ok::<_, crate::error::StorageError>(state)

@@ -35,6 +35,7 @@ impl Store {
     /// As `checkpoint`, but for a full disk.
     pub async fn prepare_checkpoint(&self, _turn: &CheckpointTurn) -> Result<()> {
         self.inner.archive_ahead().await;
+        self.inner.clean().await?;
         self.inner.make_next_log().await
     }
 
@@ -117,7 +118,7 @@ impl StoreInner {
         let mut written = match written {
             Ok(Some(written)) => written,
             nothing => {
-                place.extent().into_iter().for_each(|run| self.space().keep_spare_log(run));
+                place.extent().into_iter().for_each(|run| self.ground().keep_spare_log(run));
                 return nothing.map(|_| None);
             }
         };
@@ -151,7 +152,7 @@ impl StoreInner {
     /// run, which is taken then, if the header names it. What an archive has ends with frames of the run before.
     fn place_to_go_on(&self, first: First<'_>) -> Option<LogPlace> {
         let header = self.header.lock().expect("header").clone();
-        let mut space = self.space();
+        let mut space = self.ground();
         let is_spare = header.next_log.extent() == space.next_log();
         if self.archive.is_some() || !is_spare || !self.log.can_go_on(&header, first) {
             return None;
@@ -165,23 +166,23 @@ impl StoreInner {
         self.check_writable()?;
         let header = self.header.lock().expect("header").clone();
         let Some(wanted) = self.log.next_pages_wanted(&header) else { return Ok(()) };
-        let is_there = self.space().next_log().is_some_and(|run| run.pages >= wanted);
+        let is_there = self.ground().next_log().is_some_and(|run| run.pages >= wanted);
         if self.archive.is_some() || is_there {
             return Ok(());
         }
         // What others were promised is there still when the run is taken.
-        match self.allocator.grow(self.pages_with_checkpoint(wanted)).await {
+        match self.ground_allocator().grow(self.pages_with_checkpoint(wanted)).await {
             Err(error) if error.is_disk_full() => return Ok(()),
             grown => grown?,
         }
-        let run = match self.allocator.take(wanted).await {
+        let run = match self.ground_allocator().take(wanted).await {
             Err(error) if error.is_disk_full() => return Ok(()),
             taken => taken?,
         };
         let cleared = self.log.clear(LogPlace { pid: run.start, pages: run.pages, salt: 0 }).await;
         match cleared {
-            Ok(()) => self.space().keep_spare_log(run),
-            Err(error) if error.is_disk_full() => self.space().give(run),
+            Ok(()) => self.ground().keep_spare_log(run),
+            Err(error) if error.is_disk_full() => self.ground().give(run),
             Err(error) => return Err(self.poisoned_by(error)),
         }
         Ok(())

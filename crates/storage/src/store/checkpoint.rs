@@ -12,7 +12,7 @@ use super::{CheckpointTurn, StoreInner};
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
 use crate::extent::Extent;
-use crate::header::{self, FILE_VERSION, Header};
+use crate::header::{self, Header, IN_PLACE_VERSION};
 use crate::log::place::LogPlace;
 use crate::log::redo::Redo;
 use crate::log::{Begun, First};
@@ -27,11 +27,13 @@ pub(super) const CHUNK_PAGES: usize = 256;
 type Dirty = (PageId, u32);
 
 /// Where a checkpoint puts the directory.
-struct Places {
-    meta: Extent,
-    directory: Arc<Directory>,
+pub(super) struct Places {
+    pub meta: Extent,
+    pub directory: Arc<Directory>,
     /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
-    page_count: u32,
+    pub page_count: u32,
+    /// Page numbers, where pages lie out of place; else 0.
+    pub numbers: u32,
 }
 
 /// All of a checkpoint but its header, written and not synced.
@@ -76,6 +78,7 @@ impl StoreInner {
         let store = Arc::clone(self);
         runtime::spawn(async move {
             store.archive_ahead().await;
+            store.clean().await?;
             store.checkpoint_alone(turn, &first).await
         })
         .await
@@ -112,6 +115,7 @@ impl StoreInner {
         // Changed old pages that are clean in the pool, or no longer there, are in the double-write buffer.
         let changed = self.changed.load(Ordering::Relaxed)
             || self.pool.double_write.len() > 0
+            || self.pool.map.as_ref().is_some_and(|map| map.has_changed())
             || !self.log.is_empty();
         if dirty.is_empty() && !changed && way.is_empty() {
             return Ok(None);
@@ -123,6 +127,7 @@ impl StoreInner {
         };
         let before = self.header.lock().expect("header").clone();
         let time = self.log.tick();
+        let mut dirty = dirty;
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
@@ -134,12 +139,19 @@ impl StoreInner {
             Way::Anew(replaced) => self.place_log(&before, replaced).await?,
             Way::On(place, _) => Begun::anew(place, before.checkpoint + 1),
         };
-        match self.write_beside(&before, &new, begun.place).await {
+        let written = match &self.pool.map {
+            Some(map) => {
+                dirty.clear();
+                self.write_placed(map, &new).await
+            }
+            None => self.write_beside(&before, &new, begun.place).await,
+        };
+        match written {
             Ok(places) => Ok(Some(Written { before, places, begun, dirty, archive, time })),
             Err(error) => {
                 if let Way::Anew(_) = way {
                     let new = begun.place.extent().filter(|_| begun.place != before.log);
-                    new.into_iter().for_each(|run| self.space().give(run));
+                    new.into_iter().for_each(|run| self.ground().give(run));
                 }
                 Err(error)
             }
@@ -172,9 +184,10 @@ impl StoreInner {
     pub(super) fn header_after(&self, written: &Written) -> Header {
         let Written { before, places, begun, archive, time, .. } = written;
         // One that was given away is in use.
-        let has_next = before.next_log.extent() == self.space().next_log();
+        let has_next = before.next_log.extent() == self.ground().next_log();
         Header {
-            version: FILE_VERSION,
+            version: before.version.max(IN_PLACE_VERSION),
+            numbers: places.numbers,
             sequence: before.sequence + 1,
             checkpoint: before.checkpoint + 1,
             page_count: places.page_count,
@@ -212,10 +225,10 @@ impl StoreInner {
             return Ok(Begun::anew(before.log, number));
         };
         let is_optional = first.is_empty();
-        let spare = self.space().take_spare_log(wanted);
+        let spare = self.ground().take_spare_log(wanted);
         let run = match spare {
             Some(run) => run,
-            None => match self.allocator.take(wanted).await {
+            None => match self.ground_allocator().take(wanted).await {
                 Err(error) if is_optional && error.is_disk_full() => {
                     return Ok(Begun::anew(before.log, number));
                 }
@@ -228,7 +241,7 @@ impl StoreInner {
         match self.log.prepare((place, is_new), number, first).await {
             Ok(begun) => Ok(begun),
             Err(error) => {
-                self.space().give(run);
+                self.ground().give(run);
                 match error.is_disk_full() {
                     true if is_optional => Ok(Begun::anew(before.log, number)),
                     true => Err(error),
@@ -263,11 +276,11 @@ impl StoreInner {
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
         let page_count = space.page_count();
         assert!(page_count <= held, "the file holds all its pages before anything refers to them");
-        let directory = Arc::new(Directory { trees, free });
-        Ok(Take::Taken(Places { meta, directory, page_count }))
+        let directory = Arc::new(Directory { trees, free, ..Directory::default() });
+        Ok(Take::Taken(Places { meta, directory, page_count, numbers: 0 }))
     }
 
-    fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
+    pub(super) fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
         let image = |&(pid, frame): &Dirty| {
             let copied = self.pool.image(frame);
             (pid, copied.expect("nobody changes pages during a checkpoint").0)
@@ -282,7 +295,7 @@ impl StoreInner {
         Ok(())
     }
 
-    async fn write_directory(&self, places: &Places) -> Result<()> {
+    pub(super) async fn write_directory(&self, places: &Places) -> Result<()> {
         let bytes = places.directory.encode();
         let page_size = self.pool.page_size();
         let mut pieces = bytes.chunks(meta::capacity(page_size));
@@ -295,7 +308,7 @@ impl StoreInner {
             images.push((pid, image));
         }
         assert!(pieces.next().is_none(), "the directory does not fit its pages");
-        self.pool.write_images(images).await
+        self.pool.write_at_places(images).await
     }
 
     /// Appends the images of changed old pages that are in the pool to the double-write buffer.
@@ -341,7 +354,11 @@ impl StoreInner {
         self.log.restart(begun, header.checkpoint);
         self.changed.store(false, Ordering::Relaxed);
         let log = header.log;
-        let mut space = self.space();
+        if let Some(map) = &self.pool.map {
+            self.space().begin_settling([]);
+            map.begin_settling();
+        }
+        let mut space = self.ground();
         match before.log.extent().filter(|run| log != before.log && run.pages >= log.pages) {
             Some(left) => {
                 space.leave_log(left);

@@ -5,6 +5,7 @@ mod beside;
 mod checkpoint;
 pub(crate) mod draft;
 pub(crate) mod open;
+pub(crate) mod placed;
 pub(crate) mod progress;
 mod settle;
 pub(crate) mod verify;
@@ -34,6 +35,7 @@ use crate::page::{self, Identity, PageId};
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::Space;
+use crate::store::placed::Layout;
 use crate::store::progress::RecoveryProgress;
 use crate::syncs::Syncs;
 use crate::tree::Tree;
@@ -59,6 +61,11 @@ pub struct StoreOptions {
     /// How frames of the log become durable. By default with `RWF_DSYNC` where the file is direct and on a
     /// file system that is known to heed it (`File::heeds_dsync`), else by a sync.
     pub log_durability: Option<Durability>,
+    /// Where pages lie. Used by `create` only, an existing file keeps its own.
+    pub layout: Layout,
+    /// How much of the extents of a file whose pages lie out of place is to be pages, in percent, so that
+    /// not more is rewritten than that takes.
+    pub fill_percent: u32,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,
 }
@@ -71,6 +78,8 @@ impl Default for StoreOptions {
             direct: true,
             log: false,
             log_durability: None,
+            layout: Layout::InPlace,
+            fill_percent: 60,
             archive: None,
         }
     }
@@ -128,6 +137,8 @@ pub(crate) struct StoreInner {
     changed: AtomicBool,
     /// The header that the file holds now.
     header: Mutex<Header>,
+    /// How full extents are kept.
+    fill_percent: u32,
     /// Frames that recovery has found behind the point of a checkpoint without a header.
     frames_behind: u64,
     /// Reads and waits of changes, which are nobody's query.
@@ -294,7 +305,8 @@ impl Store {
     /// checkpoint.
     pub fn needs_checkpoint(&self) -> bool {
         let pool = &self.inner.pool;
-        pool.kept() + pool.double_write.len() >= pool.frame_count() / 4
+        let moved = pool.map.as_ref().map_or(0, |map| map.moved_beyond_a_part());
+        pool.kept() + pool.double_write.len() + moved >= pool.frame_count() / 4
     }
 
     /// The tree of the catalog: keys and values are its user's business.
@@ -471,7 +483,7 @@ impl StoreInner {
     /// Whether changed old pages take so much of the pool that no more of them may be changed before
     /// some are written to the double-write buffer.
     pub fn is_crowded(&self) -> bool {
-        self.pool.is_crowded()
+        self.pool.is_crowded() || self.pool.is_short_of_places(0)
     }
 
     /// Waits until the pool is not crowded.
@@ -479,6 +491,7 @@ impl StoreInner {
     /// # Errors
     /// `Io` when the disk is full; `Poisoned`.
     pub async fn relieve(&self) -> Result<()> {
+        self.pool.reserve_places(0).await?;
         self.pool.relieve_of_kept().await
     }
 
@@ -489,8 +502,8 @@ impl StoreInner {
             if page_count > PAGE_COUNT_MAX {
                 return Err(StorageError::Full);
             }
-            match self.allocator.grow(page_count).await {
-                Err(error) if error.is_disk_full() && self.space().give_spare_log() => {}
+            match self.ground_allocator().grow(page_count).await {
+                Err(error) if error.is_disk_full() && self.ground().give_spare_log() => {}
                 grown => return grown,
             }
         }
@@ -498,6 +511,9 @@ impl StoreInner {
 
     /// Pages that the file has then.
     pub(super) fn pages_with_checkpoint(&self, pages: u32) -> u32 {
+        if let Some(map) = &self.pool.map {
+            return self.pages_with_places(map, pages, CHANGED_PAGES_MAX);
+        }
         let trees = self.trees().len() + 1;
         let space = self.space();
         // Each page that is taken or freed meanwhile may cut an extent in two.
@@ -545,6 +561,7 @@ impl<'s> NewPage<'s> {
     /// # Errors
     /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn make(store: &'s Arc<StoreInner>) -> Result<NewPage<'s>> {
+        store.pool.reserve_places(1).await?;
         let pid = store.allocator.take(1).await?.start;
         let mut page = NewPage { store, pid, pin: None };
         let born = store.pool.epoch();

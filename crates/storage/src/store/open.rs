@@ -10,6 +10,7 @@ use runtime::fs::{self, Durability, File, OpenOptions};
 use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
+use super::placed::{self, Layout};
 use super::progress::{RecoveryPhase, RecoveryProgress};
 use super::{Store, StoreInner, StoreOptions};
 use crate::allocator::Allocator;
@@ -19,12 +20,13 @@ use crate::archive::write::Settled;
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::fair_lock::FairLock;
-use crate::header::{self, DoubleWrite, FILE_VERSION, Header};
+use crate::header::{self, DoubleWrite, Header, IN_PLACE_VERSION, OUT_OF_PLACE_VERSION};
 use crate::log::Log;
 use crate::log::place::LogPlace;
 use crate::log::recover::{self, Entries, Logged};
 use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
+use crate::page_map::{self, Entry, PlaceRecords};
 use crate::pool::Pool;
 use crate::space::Space;
 use crate::syncs::Syncs;
@@ -41,6 +43,7 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
     if !header::page_size_is_valid(options.page_size) {
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
+    placed::check(options.layout != Layout::InPlace, options.archive.is_some())?;
     let file = open_file(path, options, true).await?;
     let created = match create_in(file, path, options).await {
         // The archive begins with what a file has.
@@ -58,8 +61,13 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
 }
 
 async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<Store> {
+    let (version, extent_pages) = match options.layout {
+        Layout::InPlace => (IN_PLACE_VERSION, 0),
+        Layout::OutOfPlace { extent_pages } => (OUT_OF_PLACE_VERSION, extent_pages.max(1)),
+    };
     let first = Header {
-        version: FILE_VERSION,
+        version,
+        numbers: if extent_pages > 0 { 2 } else { 0 },
         page_size: options.page_size,
         sequence: 0,
         checkpoint: 0,
@@ -76,7 +84,9 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         archive: 0,
         time: 0,
     };
-    let store = assemble(file, options, first, &Directory::default(), None, 0)?;
+    let places = PlaceRecords { extent_pages, ..PlaceRecords::default() };
+    let directory = Directory { places, ..Directory::default() };
+    let store = assemble(file, options, (first, vec![]), &directory, None, 0)?;
     store.inner.create_tree(CATALOG).await?;
     store.checkpoint().await?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -96,12 +106,14 @@ pub(super) async fn open(
     synced.map_err(|error| StorageError::io("sync the database file", &error))?;
     let Slots { mut header, slot, alike } = read_header(&file).await?;
     check_length(&file, &header).await?;
+    placed::check(header.is_out_of_place(), options.archive.is_some())?;
     let mut double_written = vec![];
     if header.double_write.pages > 0 {
         progress.begin(RecoveryPhase::DoubleWrite, header.double_write.pages.into());
         double_written = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
+    let map = page_map::open::read(&file, &header, &directory.places).await?;
     let logged = recover::read(&file, &header, progress).await?;
     let has_frames = logged.has_frames();
     let Logged { entries, frames, frames_behind, time } = logged;
@@ -132,7 +144,8 @@ pub(super) async fn open(
         header.double_write = DoubleWrite::default();
         header.archive = line;
     }
-    let store = assemble(file, options, header.clone(), &directory, archive, frames_behind)?;
+    let found = (header.clone(), map);
+    let store = assemble(file, options, found, &directory, archive, frames_behind)?;
     if !is_same {
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
@@ -155,7 +168,7 @@ fn take_next_log(space: &mut Space, header: &Header, frames_behind: u64) -> Resu
     }
     match frames_behind {
         0 => space.keep_spare_log(run),
-        _ => space.release(run),
+        _ => space.retire_run(run),
     }
     Ok(())
 }
@@ -196,20 +209,32 @@ async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<
 fn assemble(
     file: File,
     options: &StoreOptions,
-    header: Header,
+    (header, map): (Header, Vec<Entry>),
     directory: &Directory,
     archive: Option<Arc<Archive>>,
     frames_behind: u64,
 ) -> Result<Store> {
-    let mut space = Space::new(header.page_count, &directory.free);
-    take_next_log(&mut space, &header, frames_behind)?;
-    let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
-    let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
+    let mut space = Space::new(header.number_count(), &directory.free);
+    let (allocator, map) = match header.is_out_of_place() {
+        true => {
+            let records = &directory.places;
+            let map =
+                page_map::open::assemble(file.clone(), &header, records, map, &directory.free)?;
+            take_next_log(&mut map.ground().space(), &header, frames_behind)?;
+            space.set_map(Arc::clone(&map));
+            (Arc::new(Allocator::of_numbers(header.page_size, space)), Some(map))
+        }
+        false => {
+            take_next_log(&mut space, &header, frames_behind)?;
+            (Arc::new(Allocator::new(file.clone(), header.page_size, space)), None)
+        }
+    };
+    let (pages, epoch) = ((Arc::clone(&allocator), map), header.checkpoint + 1);
     let syncs = Syncs::new(file.clone());
     let log =
         Log::new(file.clone(), syncs.clone(), options.log, durability(options, &file), &header);
     let pool = Pool::new(file, pages, header.page_size, options.pool_bytes, epoch)?;
-    pool.expect(header.page_count);
+    pool.expect(header.number_count());
     let trees: BTreeMap<_, _> = directory
         .trees
         .iter()
@@ -230,6 +255,7 @@ fn assemble(
         headless: Semaphore::new(1),
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
+        fill_percent: options.fill_percent,
         frames_behind,
         io: IoCounters::default(),
     };
@@ -391,5 +417,5 @@ async fn read_directory(file: &File, header: &Header) -> Result<Directory> {
         payload.extend_from_slice(piece.ok_or(damaged)?);
     }
     let damaged = StorageError::Corrupt { pid: header.meta_pid, reason: Damage::Directory };
-    Directory::decode(&payload, header.version, header.page_count).ok_or(damaged)
+    Directory::decode(&payload, header.version, header.number_count()).ok_or(damaged)
 }

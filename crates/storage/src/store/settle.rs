@@ -32,6 +32,10 @@ impl StoreInner {
         }
         self.pool.double_write.end_placing().await;
         self.space().settle(&self.pool);
+        if let Some(map) = &self.pool.map {
+            map.settle();
+            self.ground().settle(&self.pool);
+        }
     }
 
     /// The header that the file has then, in both slots.
@@ -76,7 +80,7 @@ impl StoreInner {
     /// Where the log goes on with the next checkpoint, if there is a run for it. What was written there before has
     /// another salt.
     fn next_log(&self, header: &Header) -> LogPlace {
-        let run = self.space().next_log();
+        let run = self.ground().next_log();
         match run {
             Some(_) if header.next_log.extent() == run => header.next_log,
             Some(Extent { start: pid, pages }) => {

@@ -104,8 +104,14 @@ impl Store {
         };
         seen.grow(report.page_count);
         report.free_pages = free.iter().map(|extent| u64::from(extent.pages)).sum();
-        let log = header.log.extent();
-        for pid in free.iter().chain([&directory]).chain(&log).flat_map(|extent| extent.pids()) {
+        let map = self.inner.pool.map.as_ref();
+        // Where pages lie out of place these have no numbers.
+        let others = [Some(directory), header.log.extent()].into_iter().flatten();
+        let others: Vec<Extent> = others.filter(|_| map.is_none()).collect();
+        if let Some(map) = map {
+            self.inner.account_places(map, directory)?;
+        }
+        for pid in free.iter().chain(&others).flat_map(|extent| extent.pids()) {
             seen.insert(pid).map_err(|_| misplaced(pid, "a page that is free and in use"))?;
         }
         let lost: Option<PageId> = (2..report.page_count).find(|pid| !seen.contains(*pid));

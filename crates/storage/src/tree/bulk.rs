@@ -11,6 +11,7 @@ use crate::extent::Extent;
 use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
 use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
+use crate::pool::Pool;
 use crate::store::StoreInner;
 use crate::store::draft::Draft;
 use crate::tree::shared::TreeShared;
@@ -356,9 +357,13 @@ impl Run {
         let Some(mut buffer) = self.buffer.take() else { return Ok(()) };
         let pool = &claim.store.pool;
         buffer.truncate(self.filled as usize * pool.page_size());
-        let (claim, offset) = (Arc::clone(claim), pool.offset(self.extent.start));
+        let start = self.extent.start;
+        let (claim, offset) = (Arc::clone(claim), pool.offset(start));
         self.writing = Some(runtime::spawn(async move {
             let pool = &claim.store.pool;
+            if pool.map.is_some() {
+                return write_out_of_place(pool, start, &buffer).await;
+            }
             let written = pool.file().write_all_at(buffer, offset).await.0;
             let written = written.map_err(|error| StorageError::io("write a bulk load", &error));
             written.inspect_err(|error| pool.after_failed_write(error))
@@ -377,4 +382,12 @@ impl Run {
         let left = pages - self.filled;
         (left > 0).then_some(Extent { start: start + self.filled, pages: left })
     }
+}
+
+/// Writes consecutive pages to new places. Those of pages that are dirty in the pool stay free for them.
+async fn write_out_of_place(pool: &Pool, start: PageId, pages: &IoBuf) -> Result<()> {
+    let images = pages.as_slice().chunks(pool.page_size()).map(IoBuf::copy_of);
+    let images: Vec<(PageId, IoBuf)> = (start..).zip(images).collect();
+    pool.reserve_places(images.len()).await?;
+    pool.write_images(images).await
 }

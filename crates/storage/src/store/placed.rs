@@ -1,0 +1,183 @@
+//! What is different in a store whose pages are written out of place (`docs/format/places.md`): page numbers and
+//! pages of the file are given out apart, and a checkpoint writes a map instead of images to places.
+
+use std::sync::{Arc, MutexGuard};
+
+use super::StoreInner;
+use super::checkpoint::{CHUNK_PAGES, Places};
+use crate::allocator::Allocator;
+use crate::directory::{Directory, encoded_len};
+use crate::error::{Result, StorageError};
+use crate::extent::Extent;
+use crate::meta;
+use crate::page::{self, PageId};
+use crate::page_map::{Owner, PageMap};
+use crate::pageset::PageSet;
+use crate::planted;
+use crate::space::Space;
+use crate::tree::misplaced;
+
+/// The part of the frames that the cleaner lets change before a checkpoint.
+const CLEANED_PART: usize = 4;
+
+/// Where the pages of a file lie. Chosen when it is made, and never changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Each page has its place; changed ones go to the double-write buffer first.
+    #[default]
+    InPlace,
+    /// Each image goes to a place that is free, once, and a map says where.
+    OutOfPlace {
+        /// Pages of an extent, which is filled from front to back.
+        extent_pages: u32,
+    },
+}
+
+impl Layout {
+    /// Out of place, with extents of 256 pages: 1 MiB of pages of 4 KiB.
+    pub fn out_of_place() -> Layout {
+        Layout::OutOfPlace { extent_pages: 256 }
+    }
+}
+
+impl StoreInner {
+    /// Gives out pages of the file; with pages in place it is what gives out page numbers, too.
+    pub(super) fn ground_allocator(&self) -> &Allocator {
+        self.pool.map.as_ref().map_or(&self.allocator, |map| map.ground())
+    }
+
+    /// What of the file is in use.
+    pub(super) fn ground(&self) -> MutexGuard<'_, Space> {
+        self.ground_allocator().space()
+    }
+
+    /// Pages that the file has then, for a checkpoint of all that has changed and `pages` new pages.
+    pub(super) fn pages_with_places(&self, map: &PageMap, pages: u32, changed: u32) -> u32 {
+        let dirty = self.pool.dirty() + (changed + pages) as usize;
+        let wanted = dirty + map.map_pages_wanted(dirty);
+        let extent_pages = map.extent_pages() as usize;
+        let missing = wanted.saturating_sub(map.left()).div_ceil(extent_pages) * extent_pages;
+        let extents = self.space().extent_count() + pages as usize + changed as usize;
+        let trees = self.trees().len() + 1;
+        let mut records = map.records();
+        let more = (map.map_pages_wanted(dirty), missing / extent_pages + 1);
+        records.map_pages.resize(records.map_pages.len() + more.0, Default::default());
+        records.extents.resize(records.extents.len() + more.1, 0);
+        let bytes = encoded_len(trees, extents) + records.encoded_len();
+        let directory = bytes.div_ceil(meta::capacity(self.pool.page_size()));
+        let ground = self.ground();
+        let needed = u32::try_from(missing + directory).unwrap_or(u32::MAX).saturating_add(pages);
+        ground.page_count().saturating_add(if ground.longest_run() >= needed { 0 } else { needed })
+    }
+
+    /// Writes all dirty pages, the map and the directory. The pages are clean then: a checkpoint that fails for
+    /// want of space finds less to do when it is tried again. Nobody changes pages meanwhile.
+    pub(super) async fn write_placed(
+        &self,
+        map: &PageMap,
+        dirty: &[(PageId, u32)],
+    ) -> Result<Places> {
+        for chunk in dirty.chunks(CHUNK_PAGES) {
+            self.pool.write_images(self.images(chunk)).await?;
+            chunk.iter().for_each(|(_, frame)| self.pool.mark_clean(*frame));
+        }
+        self.write_map(map).await?;
+        let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
+        let numbers = self.space().page_count();
+        let free = self.space().free_after_restart(&[]);
+        let directory = Arc::new(Directory { trees, free, places: map.records() });
+        let capacity = meta::capacity(self.pool.page_size());
+        let pages = directory.encode().len().div_ceil(capacity);
+        let meta = map.ground().take(pages as u32).await?;
+        let page_count = self.ground().page_count();
+        let places = Places { meta, directory, page_count, numbers };
+        self.write_directory(&places).await.inspect_err(|_| self.ground().give(places.meta))?;
+        Ok(places)
+    }
+
+    /// Writes the pieces of the map that have changed: each page that is part of a tree lies where it says.
+    async fn write_map(&self, map: &PageMap) -> Result<()> {
+        let (epoch, mut from) = (self.pool.epoch(), 0);
+        loop {
+            let images = map.outdated(from, CHUNK_PAGES, epoch);
+            let Some((last, _)) = images.last() else { return Ok(()) };
+            from = last + 1;
+            let written: Vec<(u32, u32)> = images
+                .iter()
+                .map(|(index, image)| (*index, page::stored_checksum(image.as_slice())))
+                .collect();
+            let images = images.into_iter().map(|(index, image)| (Owner::Map(index), image));
+            if !planted::is("map-not-written") {
+                self.pool.write_elsewhere(map, images.collect()).await?;
+            }
+            map.note_written(&written, epoch);
+        }
+    }
+
+    /// Changes pages of extents that hold few, so that the next checkpoint writes them elsewhere and those are
+    /// free: as long as less than `fill_percent` of all extents is pages. A page that cannot be read stays.
+    pub(super) async fn clean(&self) -> Result<()> {
+        let Some(map) = &self.pool.map else { return Ok(()) };
+        let pages = map.sparse(self.fill_percent, self.pool.frame_count() / CLEANED_PART);
+        for pid in pages {
+            match self.pool.reserve_places(0).await {
+                // There will be some when something else has become free.
+                Err(error) if error.is_disk_full() => return Ok(()),
+                reserved => reserved?,
+            }
+            let _pass = self.writers.shared().await;
+            self.check_writable()?;
+            let Ok(pin) = self.pool.fix(pid, &self.io).await else { continue };
+            // One that was freed meanwhile is nobody's, and one of a load is written past the pool: neither may be
+            // written from here. None becomes so while it is pinned. A latched page is in use, and may be cleaned
+            // another time.
+            let is_used = |page: &[u8]| page::kind(page) != Some(page::PageKind::Free);
+            if let Some(mut guard) = pin.try_exclusive().filter(|guard| is_used(guard.page()))
+                && !self.space().is_unfinished(pid)
+            {
+                guard.page_mut();
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each page that is not free has a place, and that extents, directory, log and free space share the
+    /// pages of the file.
+    pub(super) fn account_places(&self, map: &PageMap, meta: Extent) -> Result<()> {
+        let header = self.header.lock().expect("header").clone();
+        let (numbers, free) = {
+            let space = self.space();
+            (space.page_count(), space.free_after_restart(&[]))
+        };
+        let mut unused = PageSet::new(numbers);
+        for pid in free.iter().flat_map(|extent| extent.pids()) {
+            unused.insert(pid).map_err(|_| misplaced(pid, "a page number that is free twice"))?;
+        }
+        let dirty: Vec<PageId> = self.pool.dirty_frames().into_iter().map(|d| d.0).collect();
+        let lost = |pid: &PageId| !unused.contains(*pid) && !map.has(*pid) && !dirty.contains(pid);
+        if let Some(pid) = (2..numbers).find(lost) {
+            return Err(misplaced(pid, "a page without a place"));
+        }
+        let runs = map.runs();
+        let ground = self.ground();
+        let mut seen = PageSet::new(ground.page_count());
+        let others = [meta].into_iter().chain(header.log.extent());
+        for run in runs.into_iter().chain(others).chain(ground.free_after_restart(&[])) {
+            for page in run.pids() {
+                seen.insert(page).map_err(|_| misplaced(page, "a place that is used twice"))?;
+            }
+        }
+        match (2..ground.page_count()).find(|page| !seen.contains(*page)) {
+            Some(page) => Err(misplaced(page, "a place that belongs to nothing")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses what files whose pages lie out of place cannot have yet.
+pub(super) fn check(is_out_of_place: bool, is_archived: bool) -> Result<()> {
+    match is_out_of_place && is_archived {
+        true => Err(StorageError::Option("a file whose pages lie out of place cannot be archived")),
+        false => Ok(()),
+    }
+}
