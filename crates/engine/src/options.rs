@@ -103,6 +103,7 @@ impl Options {
             log: true,
             log_durability: self.log_durability,
             archive: self.archive.clone(),
+            ..StoreOptions::default()
         })
     }
 

@@ -100,12 +100,12 @@ impl Directory {
     }
 }
 
-impl PlaceRecords {
-    /// Bytes of them.
-    pub fn encoded_len(&self) -> usize {
-        12 + self.extents.len() * 4 + self.map_pages.len() * ENTRY_BYTES
-    }
+/// Bytes of what a directory with so many extents and pieces of the map says of places.
+pub(crate) fn places_len(extent_count: usize, map_page_count: usize) -> usize {
+    12 + extent_count * 4 + map_page_count * ENTRY_BYTES
+}
 
+impl PlaceRecords {
     fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.extent_pages.to_le_bytes());
         bytes.extend((self.extents.len() as u32).to_le_bytes());

@@ -1,5 +1,7 @@
 //! Deleting and replacing: trees shrink, pages are used again, readers beside it see whole trees.
 
+mod layout;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -20,7 +22,7 @@ fn check<F: Future<Output = ()> + 'static>(
     let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() }).unwrap();
     runtime.block_on(move || async move {
         let pool_bytes = frames * page_size as usize;
-        let options = StoreOptions { pool_bytes, page_size, ..StoreOptions::default() };
+        let options = StoreOptions { pool_bytes, page_size, ..layout::options() };
         let store = Store::create("/db".as_ref(), options).await.unwrap();
         test(store.clone(), Prng::new(7)).await;
         store.verify().await.unwrap();
@@ -259,8 +261,7 @@ fn readers_see_whole_trees_while_nodes_are_merged_and_pages_used_again() {
     let config = Config { workers: 4, ring: RingChoice::Auto, ..Config::default() };
     let runtime = Runtime::start(config).expect("a ring is found");
     runtime.block_on(move || async move {
-        let options =
-            StoreOptions { pool_bytes: 100 * 4096, direct: false, ..StoreOptions::default() };
+        let options = StoreOptions { pool_bytes: 100 * 4096, direct: false, ..layout::options() };
         let store = Store::create(&path, options).await.unwrap();
         let tree = new_tree(&store).await;
         for number in 0..3400u32 {

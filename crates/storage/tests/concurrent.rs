@@ -1,5 +1,7 @@
 //! Real threads: several workers insert into, read and checkpoint one store with a small pool.
 
+mod layout;
+
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +14,7 @@ const TASK_COUNT: u64 = 8;
 const ROWS_PER_TASK: u64 = 1500;
 
 fn options(frames: usize) -> StoreOptions {
-    StoreOptions { pool_bytes: frames * 4096, direct: false, ..StoreOptions::default() }
+    StoreOptions { pool_bytes: frames * 4096, direct: false, ..layout::options() }
 }
 
 fn key(number: u64) -> [u8; 8] {

@@ -3,6 +3,8 @@
 //!
 //! The test proper runs in a child, whose shell sets the limit.
 
+mod layout;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -16,7 +18,7 @@ const VARIABLE: &str = "DOVETAIL_FULL_DISK";
 const LIMIT_BYTES: u64 = 4 << 20;
 
 fn options() -> StoreOptions {
-    StoreOptions { pool_bytes: 64 * 4096, direct: false, ..StoreOptions::default() }
+    StoreOptions { pool_bytes: 64 * 4096, direct: false, ..layout::options() }
 }
 
 #[test]

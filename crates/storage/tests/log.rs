@@ -1,5 +1,7 @@
 //! The log: what it holds is there after a crash, and damage to it is told or harmless.
 
+mod layout;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
 }
 
 fn options(log: bool) -> StoreOptions {
-    StoreOptions { pool_bytes: 64 * 4096, log, ..StoreOptions::default() }
+    StoreOptions { pool_bytes: 64 * 4096, log, ..layout::options() }
 }
 
 /// Makes and logs changes of the catalog's tree.

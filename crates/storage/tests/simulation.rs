@@ -12,8 +12,21 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
+/// With the feature `planted`, `DOVETAIL_FAULT` names a mistake that is made on purpose.
+#[cfg(feature = "planted")]
+fn plant() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        std::env::var("DOVETAIL_FAULT").iter().for_each(|name| storage::planted::plant(name));
+    });
+}
+
+#[cfg(not(feature = "planted"))]
+fn plant() {}
+
 #[test]
 fn random_operations_crashes_and_damage() {
+    plant();
     let mut total = Report::default();
     let first = variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
     let count = variable("DOVETAIL_SEEDS").unwrap_or(SEED_COUNT);

@@ -1,5 +1,7 @@
 //! A store on a real file, through the ring that works everywhere.
 
+mod layout;
+
 use std::ops::Bound;
 use std::path::PathBuf;
 
@@ -31,7 +33,7 @@ fn run<F: Future<Output = ()> + 'static>(
 }
 
 fn options(pages: usize) -> StoreOptions {
-    StoreOptions { pool_bytes: pages * 4096, direct: false, ..StoreOptions::default() }
+    StoreOptions { pool_bytes: pages * 4096, direct: false, ..layout::options() }
 }
 
 fn key(number: u64) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! Pages leave the pool one at a time or in batches (`Store::write_in_batches_of`): the rows are the same.
 
+mod layout;
+
 use std::collections::BTreeMap;
 
 use runtime::sim::Disk;
@@ -14,7 +16,7 @@ fn check(batch: usize) {
     let ring = RingChoice::Sim(Disk::new(11));
     let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() }).unwrap();
     runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes: 64 * 4096, ..StoreOptions::default() };
+        let options = StoreOptions { pool_bytes: 64 * 4096, ..layout::options() };
         let store = Store::create("/db".as_ref(), options).await.unwrap();
         let tree = store.tree(store.create_tree().await.unwrap()).unwrap();
         let mut model: BTreeMap<u32, u32> = (0..ROWS).map(|row| (row, row)).collect();

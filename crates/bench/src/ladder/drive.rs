@@ -41,9 +41,9 @@ impl Table {
         let (path, rows) = (folder.join("ladder.dovetail"), options.rows);
         let config =
             Config { workers: 1, attack: false, ring: RingChoice::Uring, ..Config::default() };
-        let made = path.clone();
+        let (made, layout) = (path.clone(), options.layout);
         let (tree, pages) = started(config)?.block_on(move || async move {
-            let options = StoreOptions { log: true, ..StoreOptions::default() };
+            let options = StoreOptions { log: true, layout, ..StoreOptions::default() };
             let store = Store::create(&made, options).await.map_err(failed)?;
             let id = store.create_tree().await.map_err(failed)?;
             let tree = store.tree(id).map_err(failed)?;
@@ -120,6 +120,10 @@ impl Outcome {
 
     pub fn pages_written_each(&self) -> f64 {
         self.pages_written / self.transactions as f64
+    }
+
+    pub fn bytes_written_each(&self) -> f64 {
+        self.pages_written_each() * PAGE_BYTES as f64
     }
 }
 

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use runtime::Runtime;
+pub use storage::Layout;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::figure::{Figure, median_of};
@@ -36,6 +37,8 @@ pub struct Options {
     pub pool_percent: u64,
     /// Length of each measurement.
     pub slice: Duration,
+    /// Where the pages of the file lie.
+    pub layout: Layout,
     /// Rounds; each measures every rung once, without the log and with it.
     pub rounds: usize,
 }
@@ -120,9 +123,10 @@ fn report(runs: &Runs, all: &[Runs], costs: &[Costs], emit: &mut dyn FnMut(Figur
     let rates: Vec<f64> = outcomes.iter().map(Outcome::per_s).collect();
     let first = &outcomes[0];
     let detail = format!(
-        "{} reads and {} pages written each; {}",
+        "{} reads, {} pages and {} bytes written each; {}",
         short(median_of(&each(outcomes, Outcome::reads_each))),
         short(median_of(&each(outcomes, Outcome::pages_written_each))),
+        median_of(&each(outcomes, Outcome::bytes_written_each)).round(),
         first.ring,
     );
     figure("transactions", "1/s", &rates, &detail);

@@ -1,6 +1,6 @@
 //! The faults, and the simulations that have to find each.
 
-use self::Simulation::{Cuts, Histories, Statements};
+use self::Simulation::{Cuts, Histories, Places, Statements};
 
 /// A mistake that somebody could make in one line.
 pub struct Fault {
@@ -17,6 +17,8 @@ pub struct Fault {
 pub enum Simulation {
     /// `engine::simulation::run`: statements of clients, under faults of the machine.
     Statements,
+    /// `storage::simulation::run`, of files whose pages lie out of place.
+    Places,
     /// `history::record` and `History::check` at each level.
     Histories,
     /// `history::cut` at each level: what a power cut leaves of a history.
@@ -29,6 +31,9 @@ const fn fault(name: &'static str, place: &'static str, by: &'static [Simulation
 
 /// What makes statements durable, and what they leave.
 const OF_STATEMENTS: &[Simulation] = &[Statements];
+
+/// Where pages lie.
+const OF_PLACES: &[Simulation] = &[Places];
 
 /// What transactions do to each other.
 const OF_HISTORIES: &[Simulation] = &[Histories];
@@ -53,6 +58,11 @@ pub const FAULTS: &[Fault] = &[
     fault("dropped-at-once", "storage/src/space.rs", OF_STATEMENTS),
     fault("freed-pages-lost", "storage/src/space.rs", OF_STATEMENTS),
     fault("long-values-stay", "storage/src/tree/change.rs", OF_STATEMENTS),
+    fault("map-not-written", "storage/src/store/placed.rs", OF_PLACES),
+    fault("map-before-images", "storage/src/pool/placed.rs", OF_PLACES),
+    fault("map-extents-taken-for-dead", "storage/src/page_map/extents.rs", OF_PLACES),
+    fault("places-left-at-once", "storage/src/page_map/extents.rs", OF_PLACES),
+    fault("places-fresh-for-ever", "storage/src/page_map/extents.rs", OF_PLACES),
     fault("index-skipped", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("deleted-parts-forgotten", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("merged-gaps-seen", "engine/src/parts/replace.rs", OF_STATEMENTS),

@@ -47,6 +47,10 @@ impl Simulation {
             Simulation::Statements => {
                 engine::simulation::run(&options, seed).map(drop).map_err(|failure| failure.what)
             }
+            Simulation::Places => {
+                let seed = storage::simulation::out_of_place_seed(seed);
+                storage::simulation::run(seed).map(drop).map_err(|failure| failure.what)
+            }
             Simulation::Histories => LEVELS.iter().try_for_each(|level| {
                 let history = record(&options, seed, *level, TRANSACTIONS);
                 history.map_err(|failure| failure.what)?.check(*level)
@@ -62,6 +66,7 @@ impl fmt::Display for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Simulation::Statements => "statements",
+            Simulation::Places => "places",
             Simulation::Histories => "histories",
             Simulation::Cuts => "cuts",
         })
@@ -72,7 +77,8 @@ impl fmt::Display for Simulation {
 #[test]
 fn simulations_find_what_is_planted_and_nothing_else() {
     let Ok(name) = std::env::var(FAULT) else {
-        let all = [Simulation::Statements, Simulation::Histories, Simulation::Cuts];
+        let all =
+            [Simulation::Statements, Simulation::Places, Simulation::Histories, Simulation::Cuts];
         return (0..CONTROL_SEEDS).for_each(|seed| {
             all.iter().for_each(|simulation| assert_eq!(simulation.run(seed), Ok(())));
         });

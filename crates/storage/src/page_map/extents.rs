@@ -28,6 +28,8 @@ pub(super) struct Extents {
     /// Pages of each.
     pages: u32,
     used: BTreeMap<PageId, Used>,
+    /// Places that the newest map names, in all of them.
+    live: u64,
     /// The one that is being filled.
     open: Option<PageId>,
     /// Those to be filled next, which nobody needs yet.
@@ -44,6 +46,7 @@ impl Extents {
         Extents {
             pages,
             used: BTreeMap::new(),
+            live: 0,
             open: None,
             spare: Vec::new(),
             moved: Vec::new(),
@@ -70,6 +73,7 @@ impl Extents {
         }
         used.owners[at as usize] = Some(owner);
         (used.live, used.needed) = (used.live + 1, used.needed + 1);
+        self.live += 1;
         true
     }
 
@@ -98,7 +102,7 @@ impl Extents {
 
     /// Places that the newest map names.
     pub fn live(&self) -> u64 {
-        self.used.values().map(|used| u64::from(used.live)).sum()
+        self.live
     }
 
     /// Places that a durable map may need and the newest one does not.
@@ -165,6 +169,7 @@ impl Extents {
         assert!(used.owners[at].replace(owner).is_none(), "place {place} has two owners");
         used.live += 1;
         assert!(used.live <= used.needed, "place {place} is named and not needed");
+        self.live += 1;
     }
 
     /// Somebody needs this place besides: it is being read.
@@ -183,7 +188,9 @@ impl Extents {
         let (_, used, at) = self.of(place);
         assert!(used.owners[at].take().is_some(), "place {place} is left by nobody");
         used.live -= 1;
-        at as u32 >= used.fresh_from
+        let is_fresh = at as u32 >= used.fresh_from;
+        self.live -= 1;
+        is_fresh
     }
 
     /// The newest map does not name this place any more.

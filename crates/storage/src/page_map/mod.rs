@@ -13,9 +13,11 @@ use runtime::IoBuf;
 use runtime::sync::Semaphore;
 
 use crate::allocator::Allocator;
+use crate::directory::places_len;
 use crate::error::Result;
 use crate::extent::Extent;
 use crate::page::{self, PageId};
+use crate::store::placed::Layout;
 use extents::Extents;
 
 /// Places that are kept free beside those of the dirty pages: for changes that are on their way, each of which
@@ -52,6 +54,16 @@ pub(crate) struct PlaceRecords {
     pub extents: Vec<PageId>,
     /// The map's pieces.
     pub map_pages: Vec<Entry>,
+}
+
+impl PlaceRecords {
+    /// The layout of the file.
+    pub fn layout(&self) -> Layout {
+        match self.extent_pages {
+            0 => Layout::InPlace,
+            extent_pages => Layout::OutOfPlace { extent_pages },
+        }
+    }
 }
 
 /// Where all pages lie.
@@ -326,11 +338,27 @@ impl PageMap {
         self.change(|state, freed| state.extents.settle(freed));
     }
 
-    /// Runs of the file that hold pages, or are to: for checks.
-    pub fn runs(&self) -> Vec<Extent> {
+    /// Bytes of what the directory says of places, with so many more extents and pieces of the map.
+    pub fn records_len(&self, extents: usize, map_pages: usize) -> usize {
         let state = self.state();
+        let (extents, map_pages) =
+            (state.extents.count() + extents, state.map_pages.len() + map_pages);
+        places_len(extents, map_pages)
+    }
+
+    /// Runs of the file that hold pages, or are to.
+    fn runs(&self, state: &State) -> Vec<Extent> {
         let starts = state.extents.starts().chain(state.extents.spare().iter().copied());
         starts.map(|start| Extent { start, pages: self.extent_pages }).collect()
+    }
+
+    /// Those, all that is free, and how many places the file has, at one moment.
+    pub async fn survey(&self) -> (Vec<Extent>, Vec<Extent>, u32) {
+        // Whoever has this has an extent that is in neither.
+        let _nobody_grows = self.growing.acquire().await;
+        let state = self.state();
+        let ground = self.ground.space();
+        (self.runs(&state), ground.free_after_restart(&[]), ground.page_count())
     }
 
     /// Some pages whose extents have the fewest others, when less than `fill_percent` of all extents is pages;

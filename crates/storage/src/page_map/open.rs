@@ -102,7 +102,8 @@ pub(crate) fn assemble(
         state.map = map;
         state.map_pages.clone_from(&records.map_pages);
     }
-    *ground.space() = ground_of(header, &this.runs())?;
+    let runs = this.runs(&this.state());
+    *ground.space() = ground_of(header, &runs)?;
     Ok(Arc::new(this))
 }
 

@@ -57,9 +57,8 @@ impl Pool {
     }
 
     /// Whether places are short for the pages that are dirty.
-    pub(crate) fn is_short_of_places(&self, more: usize) -> bool {
-        let wanted = || self.dirty.load(Ordering::Relaxed) + more;
-        self.map.as_ref().is_some_and(|map| map.is_short(wanted()))
+    pub(crate) fn is_short_of_places(&self) -> bool {
+        self.map.as_ref().is_some_and(|map| map.is_short(self.dirty()))
     }
 
     /// Makes sure of places for the pages that are dirty and so many more.
@@ -68,7 +67,7 @@ impl Pool {
     /// `Full`; `Io` when the disk is full.
     pub(crate) async fn reserve_places(&self, more: usize) -> Result<()> {
         match &self.map {
-            Some(map) => map.reserve(self.dirty.load(Ordering::Relaxed) + more).await,
+            Some(map) => map.reserve(self.dirty() + more).await,
             None => Ok(()),
         }
     }

@@ -483,7 +483,7 @@ impl StoreInner {
     /// Whether changed old pages take so much of the pool that no more of them may be changed before
     /// some are written to the double-write buffer.
     pub fn is_crowded(&self) -> bool {
-        self.pool.is_crowded() || self.pool.is_short_of_places(0)
+        self.pool.is_crowded() || self.pool.is_short_of_places()
     }
 
     /// Waits until the pool is not crowded.

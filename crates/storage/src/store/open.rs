@@ -43,7 +43,7 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
     if !header::page_size_is_valid(options.page_size) {
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
-    placed::check(options.layout != Layout::InPlace, options.archive.is_some())?;
+    placed::check(options.layout, options.archive.is_some())?;
     let file = open_file(path, options, true).await?;
     let created = match create_in(file, path, options).await {
         // The archive begins with what a file has.
@@ -63,7 +63,7 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
 async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<Store> {
     let (version, extent_pages) = match options.layout {
         Layout::InPlace => (IN_PLACE_VERSION, 0),
-        Layout::OutOfPlace { extent_pages } => (OUT_OF_PLACE_VERSION, extent_pages.max(1)),
+        Layout::OutOfPlace { extent_pages } => (OUT_OF_PLACE_VERSION, extent_pages),
     };
     let first = Header {
         version,
@@ -106,13 +106,13 @@ pub(super) async fn open(
     synced.map_err(|error| StorageError::io("sync the database file", &error))?;
     let Slots { mut header, slot, alike } = read_header(&file).await?;
     check_length(&file, &header).await?;
-    placed::check(header.is_out_of_place(), options.archive.is_some())?;
     let mut double_written = vec![];
     if header.double_write.pages > 0 {
         progress.begin(RecoveryPhase::DoubleWrite, header.double_write.pages.into());
         double_written = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
+    placed::check(directory.places.layout(), options.archive.is_some())?;
     let map = page_map::open::read(&file, &header, &directory.places).await?;
     let logged = recover::read(&file, &header, progress).await?;
     let has_frames = logged.has_frames();

@@ -20,6 +20,9 @@ use crate::tree::misplaced;
 /// The part of the frames that the cleaner lets change before a checkpoint.
 const CLEANED_PART: usize = 4;
 
+/// Pages of an extent, at most.
+const EXTENT_PAGES_MAX: u32 = 1 << 16;
+
 /// Where the pages of a file lie. Chosen when it is made, and never changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Layout {
@@ -59,11 +62,8 @@ impl StoreInner {
         let missing = wanted.saturating_sub(map.left()).div_ceil(extent_pages) * extent_pages;
         let extents = self.space().extent_count() + pages as usize + changed as usize;
         let trees = self.trees().len() + 1;
-        let mut records = map.records();
-        let more = (map.map_pages_wanted(dirty), missing / extent_pages + 1);
-        records.map_pages.resize(records.map_pages.len() + more.0, Default::default());
-        records.extents.resize(records.extents.len() + more.1, 0);
-        let bytes = encoded_len(trees, extents) + records.encoded_len();
+        let records = map.records_len(missing / extent_pages + 1, map.map_pages_wanted(dirty));
+        let bytes = encoded_len(trees, extents) + records;
         let directory = bytes.div_ceil(meta::capacity(self.pool.page_size()));
         let ground = self.ground();
         let needed = u32::try_from(missing + directory).unwrap_or(u32::MAX).saturating_add(pages);
@@ -143,7 +143,7 @@ impl StoreInner {
 
     /// Checks that each page that is not free has a place, and that extents, directory, log and free space share the
     /// pages of the file.
-    pub(super) fn account_places(&self, map: &PageMap, meta: Extent) -> Result<()> {
+    pub(super) async fn account_places(&self, map: &PageMap, meta: Extent) -> Result<()> {
         let header = self.header.lock().expect("header").clone();
         let (numbers, free) = {
             let space = self.space();
@@ -158,26 +158,28 @@ impl StoreInner {
         if let Some(pid) = (2..numbers).find(lost) {
             return Err(misplaced(pid, "a page without a place"));
         }
-        let runs = map.runs();
-        let ground = self.ground();
-        let mut seen = PageSet::new(ground.page_count());
+        let (runs, free, place_count) = map.survey().await;
+        let mut seen = PageSet::new(place_count);
         let others = [meta].into_iter().chain(header.log.extent());
-        for run in runs.into_iter().chain(others).chain(ground.free_after_restart(&[])) {
-            for page in run.pids() {
-                seen.insert(page).map_err(|_| misplaced(page, "a place that is used twice"))?;
-            }
+        for page in runs.into_iter().chain(others).chain(free).flat_map(|run| run.pids()) {
+            seen.insert(page).map_err(|_| misplaced(page, "a place that is used twice"))?;
         }
-        match (2..ground.page_count()).find(|page| !seen.contains(*page)) {
+        match (2..place_count).find(|page| !seen.contains(*page)) {
             Some(page) => Err(misplaced(page, "a place that belongs to nothing")),
             None => Ok(()),
         }
     }
 }
 
-/// Refuses what files whose pages lie out of place cannot have yet.
-pub(super) fn check(is_out_of_place: bool, is_archived: bool) -> Result<()> {
-    match is_out_of_place && is_archived {
-        true => Err(StorageError::Option("a file whose pages lie out of place cannot be archived")),
-        false => Ok(()),
+/// Refuses what a file with this layout cannot have.
+pub(super) fn check(layout: Layout, is_archived: bool) -> Result<()> {
+    match layout {
+        Layout::OutOfPlace { .. } if is_archived => {
+            Err(StorageError::Option("a file whose pages lie out of place cannot be archived"))
+        }
+        Layout::OutOfPlace { extent_pages } if !(1..=EXTENT_PAGES_MAX).contains(&extent_pages) => {
+            Err(StorageError::Option("an extent has 1 to 65536 pages"))
+        }
+        _ => Ok(()),
     }
 }

@@ -82,7 +82,7 @@ impl Store {
         }
         // What a damaged tree holds besides cannot be known.
         let whole = report.problems.is_empty();
-        if let Err(error) = self.account(&mut report, &mut seen, whole) {
+        if let Err(error) = self.account(&mut report, &mut seen, whole).await {
             report.problems.push(Problem { tree: None, error });
         }
         report.reads = io.reads.load(Ordering::Relaxed);
@@ -91,7 +91,12 @@ impl Store {
 
     /// Checks that directory, free space and trees share the pages of the file; that they hold
     /// `all` of them, when the trees are known as a whole.
-    fn account(&self, report: &mut VerifyReport, seen: &mut PageSet, all: bool) -> Result<()> {
+    async fn account(
+        &self,
+        report: &mut VerifyReport,
+        seen: &mut PageSet,
+        all: bool,
+    ) -> Result<()> {
         let header = self.inner.header.lock().expect("header").clone();
         let directory = Extent { start: header.meta_pid, pages: header.meta_pages };
         report.directory_pages = directory.pages;
@@ -109,7 +114,7 @@ impl Store {
         let others = [Some(directory), header.log.extent()].into_iter().flatten();
         let others: Vec<Extent> = others.filter(|_| map.is_none()).collect();
         if let Some(map) = map {
-            self.inner.account_places(map, directory)?;
+            self.inner.account_places(map, directory).await?;
         }
         for pid in free.iter().chain(&others).flat_map(|extent| extent.pids()) {
             seen.insert(pid).map_err(|_| misplaced(pid, "a page that is free and in use"))?;
