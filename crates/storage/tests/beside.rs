@@ -1,8 +1,6 @@
 //! Checkpoints beside commits: what is logged behind the point of one is durable before its header is, and
 //! damage to either run of the log is told.
 
-mod layout;
-
 use std::collections::BTreeMap;
 
 use runtime::fs::Durability;
@@ -26,7 +24,7 @@ fn options() -> StoreOptions {
         pool_bytes: 64 * 4096,
         log: true,
         log_durability: Some(Durability::Flag),
-        ..layout::options()
+        ..StoreOptions::default()
     }
 }
 

@@ -3,8 +3,6 @@
 //!
 //! The test proper runs in a child, whose shell sets the limit.
 
-mod layout;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -18,7 +16,7 @@ const VARIABLE: &str = "DOVETAIL_FULL_DISK";
 const LIMIT_BYTES: u64 = 4 << 20;
 
 fn options() -> StoreOptions {
-    StoreOptions { pool_bytes: 64 * 4096, direct: false, ..layout::options() }
+    StoreOptions { pool_bytes: 64 * 4096, direct: false, ..StoreOptions::default() }
 }
 
 #[test]

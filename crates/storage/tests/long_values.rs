@@ -1,7 +1,5 @@
 //! Values that are longer than a leaf takes: every way to read them, and their pages.
 
-mod layout;
-
 use std::ops::Bound;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,7 +16,7 @@ fn check<F: Future<Output = ()> + 'static>(
     let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() }).unwrap();
     runtime.block_on(move || async move {
         let pool_bytes = 64 * page_size as usize;
-        let options = StoreOptions { pool_bytes, page_size, ..layout::options() };
+        let options = StoreOptions { pool_bytes, page_size, ..StoreOptions::default() };
         let store = Store::create("/db".as_ref(), options).await.unwrap();
         test(store.clone()).await;
         store.checkpoint().await.unwrap();
@@ -207,7 +205,7 @@ fn damage_to_a_page_of_a_value_is_reported() {
     let ring = RingChoice::Sim(disk.clone());
     let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() }).unwrap();
     runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes: 64 * 4096, ..layout::options() };
+        let options = StoreOptions { pool_bytes: 64 * 4096, ..StoreOptions::default() };
         let store = Store::create("/db".as_ref(), options).await.unwrap();
         let tree = new_tree(&store).await;
         tree.insert(b"short", b"s").await.unwrap();
@@ -231,7 +229,8 @@ fn readers_see_whole_values_while_others_replace_them() {
     let config = Config { workers: 4, ring: RingChoice::Auto, ..Config::default() };
     let runtime = Runtime::start(config).expect("a ring is found");
     runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes: 80 * 4096, direct: false, ..layout::options() };
+        let options =
+            StoreOptions { pool_bytes: 80 * 4096, direct: false, ..StoreOptions::default() };
         let store = Store::create(&path, options).await.unwrap();
         let tree = new_tree(&store).await;
         for number in 0..40 {
