@@ -5,14 +5,17 @@
 //! beyond their floor while they run, first come, first served. An operator never waits for memory:
 //! refused, it spills or ends its query with 53200. So no query waits for another one that waits.
 
+mod account;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::sync::{Semaphore, SemaphorePermit};
 use sql::plan::{Node, Operator, Plan};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::progress::Progress;
+use account::{Common, Own};
 
 /// The part of the limit that is kept for floors: a quarter. More starves those who run, less
 /// makes too many wait.
@@ -39,9 +42,7 @@ struct State {
     limit: usize,
     floors: Semaphore,
     floor_units: usize,
-    growth_limit: usize,
-    growth: AtomicUsize,
-    growth_high: AtomicUsize,
+    growth: Common,
 }
 
 /// What a query was admitted with; its floors are given back when the last clone is gone.
@@ -64,7 +65,7 @@ pub struct Reservation {
     node: Option<(Arc<Progress>, usize)>,
     name: &'static str,
     bytes_max: usize,
-    used: AtomicUsize,
+    own: Own,
 }
 
 impl Governor {
@@ -75,9 +76,7 @@ impl Governor {
             limit,
             floors: Semaphore::new(floor_units),
             floor_units,
-            growth_limit: limit - limit / FLOOR_PART,
-            growth: AtomicUsize::new(0),
-            growth_high: AtomicUsize::new(0),
+            growth: Common::new(limit - limit / FLOOR_PART),
         }))
     }
 
@@ -88,7 +87,7 @@ impl Governor {
 
     /// Bytes held beyond floors now, and the most that ever were.
     pub fn growth(&self) -> (usize, usize) {
-        (self.0.growth.load(Relaxed), self.0.growth_high.load(Relaxed))
+        (self.0.growth.taken(), self.0.growth.high())
     }
 
     /// Waits until there are floors for the operators of `plan`. A plan without operators that
@@ -128,25 +127,6 @@ impl Governor {
             is_stingy: false,
             _floors: None,
         }))
-    }
-
-    fn take(&self, bytes: usize) -> bool {
-        if bytes == 0 {
-            // What a floor covers is to be had when others hold more than there is.
-            return true;
-        }
-        let state = &self.0;
-        let more = |taken: usize| taken.checked_add(bytes).filter(|&sum| sum <= state.growth_limit);
-        let taken = state.growth.fetch_update(Relaxed, Relaxed, more);
-        if let Ok(before) = taken {
-            state.growth_high.fetch_max(before + bytes, Relaxed);
-        }
-        taken.is_ok()
-    }
-
-    fn give_back(&self, bytes: usize) {
-        let before = self.0.growth.fetch_sub(bytes, Relaxed);
-        debug_assert!(before >= bytes, "more memory given back than taken");
     }
 }
 
@@ -198,8 +178,7 @@ impl Grant {
     /// The same for rows that are collected for whoever asked for them: `work_mem` is for operators, so
     /// only the limit of all queries holds.
     pub fn reserve_collected(&self, name: &'static str) -> Arc<Reservation> {
-        let (grant, bytes_max) = (self.clone(), usize::MAX);
-        Arc::new(Reservation { grant, node: None, name, bytes_max, used: AtomicUsize::new(0) })
+        self.reserved(name, None, usize::MAX)
     }
 
     /// The same for an operator of a plan, whose node shows its peak.
@@ -208,8 +187,17 @@ impl Grant {
         name: &'static str,
         node: Option<(Arc<Progress>, usize)>,
     ) -> Arc<Reservation> {
-        let (grant, bytes_max) = (self.clone(), self.0.operator_bytes_max);
-        Arc::new(Reservation { grant, node, name, bytes_max, used: AtomicUsize::new(0) })
+        self.reserved(name, node, self.0.operator_bytes_max)
+    }
+
+    fn reserved(
+        &self,
+        name: &'static str,
+        node: Option<(Arc<Progress>, usize)>,
+        bytes_max: usize,
+    ) -> Arc<Reservation> {
+        let (grant, own) = (self.clone(), Own::new(self.0.floor_bytes));
+        Arc::new(Reservation { grant, node, name, bytes_max, own })
     }
 }
 
@@ -220,28 +208,15 @@ impl Reservation {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let admission = &self.grant.0;
-        let mut used = self.used.load(Relaxed);
-        loop {
-            let wanted = used.saturating_add(bytes);
-            if wanted > self.bytes_max {
-                return false;
-            }
-            let growth = self.beyond_floor(wanted) - self.beyond_floor(used);
-            if !admission.governor.take(growth) {
-                return false;
-            }
-            match self.used.compare_exchange_weak(used, wanted, Relaxed, Relaxed) {
-                Ok(_) => {
-                    self.note(wanted);
-                    return true;
-                }
-                Err(now) => {
-                    admission.governor.give_back(growth);
-                    used = now;
-                }
-            }
-        }
+        let used = self.own.take(self.common(), bytes, self.bytes_max);
+        used.is_some_and(|used| {
+            self.note(used);
+            true
+        })
+    }
+
+    fn common(&self) -> &Common {
+        &self.grant.0.governor.0.growth
     }
 
     /// Takes `bytes` more, for those who cannot spill.
@@ -254,25 +229,17 @@ impl Reservation {
 
     /// Counts `bytes` that are in memory already and cannot be refused.
     pub fn hold(&self, bytes: usize) {
-        let used = self.used.fetch_add(bytes, Relaxed);
-        let growth = self.beyond_floor(used + bytes) - self.beyond_floor(used);
-        let state = &self.grant.0.governor.0;
-        let before = state.growth.fetch_add(growth, Relaxed);
-        state.growth_high.fetch_max(before + growth, Relaxed);
-        self.note(used + bytes);
+        self.note(self.own.hold(self.common(), bytes));
     }
 
     /// Gives `bytes` back.
     pub fn shrink(&self, bytes: usize) {
-        let before = self.used.fetch_sub(bytes, Relaxed);
-        debug_assert!(before >= bytes, "more memory given back than taken");
-        let growth = self.beyond_floor(before) - self.beyond_floor(before - bytes);
-        self.grant.0.governor.give_back(growth);
+        self.own.shrink(self.common(), bytes);
     }
 
     /// Bytes held now.
     pub fn used(&self) -> usize {
-        self.used.load(Relaxed)
+        self.own.used()
     }
 
     /// The error of an operator that needs `bytes` more and cannot do without.
@@ -289,10 +256,6 @@ impl Reservation {
             }
         };
         SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory").with_detail(detail).with_hint(hint)
-    }
-
-    fn beyond_floor(&self, bytes: usize) -> usize {
-        bytes.saturating_sub(self.grant.0.floor_bytes)
     }
 
     fn note(&self, used: usize) {

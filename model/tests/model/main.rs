@@ -5,10 +5,13 @@ extern crate self as runtime;
 extern crate self as stdx;
 extern crate self as storage;
 
+mod account;
 mod check;
 pub mod error;
 pub mod inbox;
 mod latches;
+#[path = "../../../crates/runtime/src/lock.rs"]
+mod lock;
 mod page;
 pub mod planted;
 mod pool;

@@ -44,6 +44,32 @@ fn an_operator_has_a_limit_of_its_own() {
     assert_eq!(error.hint.as_deref(), Some("Raise work_mem."));
 }
 
+/// Two threads that hold and give back what goes beyond a floor: nothing is given back that was not taken.
+#[test]
+fn an_account_of_two_threads_is_right_at_every_moment() {
+    let governor = Governor::new(16 * MB);
+    let shared = grant(&governor, MB, usize::MAX).reserve("sort");
+    std::thread::scope(|threads| {
+        for takes in [
+            Reservation::hold as fn(&Reservation, usize),
+            |own, bytes| {
+                while !own.try_grow(bytes) {}
+            },
+        ] {
+            let (own, governor) = (&shared, &governor);
+            threads.spawn(move || {
+                for _ in 0..200_000 {
+                    takes(own, 3 * MB);
+                    assert!(governor.growth().0 <= 5 * MB + 3 * MB, "what is tried counts twice");
+                    own.shrink(3 * MB);
+                }
+            });
+        }
+    });
+    assert_eq!((shared.used(), governor.growth().0), (0, 0));
+    assert!(governor.growth().1 <= 8 * MB);
+}
+
 #[test]
 fn queries_wait_for_floors_in_turn() {
     let config = runtime::Config { workers: 1, ..Default::default() };
