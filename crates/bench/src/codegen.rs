@@ -54,7 +54,7 @@ fn refused(why: NotCompiled) -> SqlError {
 
 /// Resident memory before and after many cycles of compiling, running and dropping.
 fn memory(compiler: &Compiler) -> SqlResult<Figure> {
-    let cycle = |seed| {
+    let cycle = |seed: u64| {
         let checked = jit::fuzz::check(compiler, seed % 10, FUZZ_STEPS_MAX);
         checked.map_err(|what| SqlError::new(SqlState::INTERNAL_ERROR, what))
     };

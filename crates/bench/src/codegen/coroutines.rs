@@ -117,7 +117,8 @@ fn per_key(run: &dyn Fn()) -> f64 {
 
 /// Polls to the end.
 fn drive<T>(future: impl Future<Output = T>) -> T {
-    let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
     loop {
         // The driver does not know whom it polls, as no scheduler does.
         if let Poll::Ready(answer) = black_box(future.as_mut()).poll(&mut cx) {
