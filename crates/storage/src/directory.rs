@@ -4,7 +4,7 @@
 use crate::extent::Extent;
 use crate::header::OUT_OF_PLACE_VERSION;
 use crate::page::PageId;
-use crate::page_map::{Entry, PlaceRecords};
+use crate::places::PlaceRecords;
 use crate::tree_id::TreeId;
 
 /// What the file knows about a tree.
@@ -31,7 +31,6 @@ pub(crate) struct Directory {
 
 const TREE_BYTES: usize = 44;
 const EXTENT_BYTES: usize = 8;
-const ENTRY_BYTES: usize = 8;
 
 /// Bytes of a directory of this size.
 pub(crate) fn encoded_len(tree_count: usize, extent_count: usize) -> usize {
@@ -94,36 +93,9 @@ impl Directory {
             directory.free.push(extent);
         }
         if version >= OUT_OF_PLACE_VERSION {
-            directory.places = PlaceRecords::decode(&mut reader)?;
+            directory.places = PlaceRecords::decode(|| reader.u32())?;
         }
         reader.0.is_empty().then_some(directory)
-    }
-}
-
-/// Bytes of what a directory with so many extents and pieces of the map says of places.
-pub(crate) fn places_len(extent_count: usize, map_page_count: usize) -> usize {
-    12 + extent_count * 4 + map_page_count * ENTRY_BYTES
-}
-
-impl PlaceRecords {
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.extent_pages.to_le_bytes());
-        bytes.extend((self.extents.len() as u32).to_le_bytes());
-        self.extents.iter().for_each(|start| bytes.extend(start.to_le_bytes()));
-        bytes.extend((self.map_pages.len() as u32).to_le_bytes());
-        for entry in &self.map_pages {
-            bytes.extend(entry.place.to_le_bytes());
-            bytes.extend(entry.checksum.to_le_bytes());
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Option<PlaceRecords> {
-        let extent_pages = reader.u32()?;
-        let extents = (0..reader.u32()?).map(|_| reader.u32()).collect::<Option<_>>()?;
-        let entry =
-            |reader: &mut Reader<'_>| Some(Entry { place: reader.u32()?, checksum: reader.u32()? });
-        let map_pages = (0..reader.u32()?).map(|_| entry(reader)).collect::<Option<_>>()?;
-        (extent_pages > 0).then_some(PlaceRecords { extent_pages, extents, map_pages })
     }
 }
 

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use crate::error::{Result, StorageError};
 use crate::extent::{Extent, merge};
 use crate::page::PageId;
-use crate::page_map::PageMap;
 use crate::planted;
-use crate::pool::Pool;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::tree::shared::TreeShared;
 
@@ -18,6 +16,12 @@ pub(crate) enum Take<T> {
     Taken(T),
     /// Nothing is taken: the file has to hold this number of pages first.
     Grow(u32),
+}
+
+/// Knows where pages lie, if that is not where their numbers say.
+pub(crate) trait Placed: Send + Sync {
+    /// These pages are free: no checkpoint that a restart may find has them.
+    fn forget(&self, pages: Extent);
 }
 
 /// Pages that a dropped tree has left behind.
@@ -53,7 +57,7 @@ pub(crate) struct Space {
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
     /// Knows where pages lie, if that is elsewhere.
-    map: Option<Arc<PageMap>>,
+    map: Option<Arc<dyn Placed>>,
 }
 
 impl Space {
@@ -79,7 +83,7 @@ impl Space {
     }
 
     /// Has this map forget the places of pages that become free.
-    pub fn set_map(&mut self, map: Arc<PageMap>) {
+    pub fn set_map(&mut self, map: Arc<dyn Placed>) {
         self.map = Some(map);
     }
 
@@ -201,10 +205,11 @@ impl Space {
 
     /// The images of the checkpoint's double-write buffer are in their places: what it freed may be used, but trees that
     /// somebody holds and pages that somebody looks at.
-    pub fn settle(&mut self, pool: &Pool) {
+    /// `forget`: whether the pool holds nothing of a page, from now on.
+    pub fn settle(&mut self, forget: &dyn Fn(PageId) -> bool) {
         for page in std::mem::take(&mut self.settling).into_iter().flat_map(Extent::pids) {
             let page = Extent { start: page, pages: 1 };
-            if !self.free_if_idle(page, pool) {
+            if !self.free_if_idle(page, forget) {
                 self.freed.push(page);
             }
         }
@@ -212,7 +217,7 @@ impl Space {
         self.left_log.take().into_iter().for_each(|run| self.keep_spare_log(run));
         for mut limbo in std::mem::take(&mut self.settling_limbo) {
             if Arc::strong_count(&limbo.tree) == 1 {
-                limbo.extents.retain(|extent| !self.free_if_idle(*extent, pool));
+                limbo.extents.retain(|extent| !self.free_if_idle(*extent, forget));
             }
             if !limbo.extents.is_empty() {
                 self.limbo.push(limbo);
@@ -220,8 +225,8 @@ impl Space {
         }
     }
 
-    fn free_if_idle(&mut self, extent: Extent, pool: &Pool) -> bool {
-        let idle = extent.pids().all(|pid| pool.is_absent(pid) || pool.forget(pid));
+    fn free_if_idle(&mut self, extent: Extent, forget: &dyn Fn(PageId) -> bool) -> bool {
+        let idle = extent.pids().all(forget);
         if idle {
             self.give(extent);
         }

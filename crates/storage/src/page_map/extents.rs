@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Owner;
 use crate::extent::Extent;
 use crate::page::PageId;
+use crate::places::Owner;
 use crate::planted;
 
 /// An extent with places that somebody needs.

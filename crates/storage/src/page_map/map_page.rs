@@ -1,8 +1,8 @@
 //! Map pages: pieces of the map from page numbers to places (`docs/format/places.md`, section 3).
 
-use super::Entry;
 use crate::le::{set_u32, u32_at};
 use crate::page::{self, Identity, PAGE_HEADER_BYTES, PageId, PageKind};
+use crate::places::Entry;
 
 const ENTRY_BYTES: usize = 8;
 

@@ -13,11 +13,11 @@ use runtime::IoBuf;
 use runtime::sync::Semaphore;
 
 use crate::allocator::Allocator;
-use crate::directory::places_len;
 use crate::error::Result;
 use crate::extent::Extent;
 use crate::page::{self, PageId};
-use crate::store::placed::Layout;
+use crate::places::{Entry, Owner, PlaceRecords, places_len};
+use crate::space::Placed;
 use extents::Extents;
 
 /// Places that are kept free beside those of the dirty pages: for changes that are on their way, each of which
@@ -26,45 +26,6 @@ const SPARE_PLACES: usize = 96;
 
 /// The part of the live pages that may have moved before a checkpoint is of use for that alone.
 const MOVED_PART: usize = 8;
-
-/// Where an image lies, and which one it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// 0: there is none.
-    pub place: PageId,
-    /// The checksum that the image carries.
-    pub checksum: u32,
-}
-
-/// Whose image lies at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A page's.
-    Page(PageId),
-    /// That of the piece of the map with this index.
-    Map(u32),
-}
-
-/// What the directory knows of places.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PlaceRecords {
-    /// Pages of an extent; 0 in files whose pages lie in place.
-    pub extent_pages: u32,
-    /// First pages of the extents, ascending.
-    pub extents: Vec<PageId>,
-    /// The map's pieces.
-    pub map_pages: Vec<Entry>,
-}
-
-impl PlaceRecords {
-    /// The layout of the file.
-    pub fn layout(&self) -> Layout {
-        match self.extent_pages {
-            0 => Layout::InPlace,
-            extent_pages => Layout::OutOfPlace { extent_pages },
-        }
-    }
-}
 
 /// Where all pages lie.
 pub(crate) struct PageMap {
@@ -255,19 +216,6 @@ impl PageMap {
         self.state().map.get(pid as usize).is_some_and(|entry| entry.place != 0)
     }
 
-    /// These pages are free: no checkpoint that a restart may find has them.
-    pub fn forget(&self, pages: Extent) {
-        self.change(|state, freed| {
-            for pid in pages.pids() {
-                let Some(entry) = state.map.get_mut(pid as usize) else { break };
-                let before = std::mem::take(entry);
-                if before.place != 0 {
-                    state.extents.abandon(before.place, freed);
-                }
-            }
-        });
-    }
-
     /// Whether a checkpoint has to write the map.
     pub fn has_changed(&self) -> bool {
         let state = self.state();
@@ -370,5 +318,19 @@ impl PageMap {
             true => state.extents.sparse(pages_max),
             false => Vec::new(),
         }
+    }
+}
+
+impl Placed for PageMap {
+    fn forget(&self, pages: Extent) {
+        self.change(|state, freed| {
+            for pid in pages.pids() {
+                let Some(entry) = state.map.get_mut(pid as usize) else { break };
+                let before = std::mem::take(entry);
+                if before.place != 0 {
+                    state.extents.abandon(before.place, freed);
+                }
+            }
+        });
     }
 }

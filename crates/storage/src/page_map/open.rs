@@ -5,12 +5,13 @@ use std::sync::Arc;
 use runtime::IoBuf;
 use runtime::fs::File;
 
-use super::{Entry, Owner, PageMap, PlaceRecords, map_page};
+use super::{PageMap, map_page};
 use crate::allocator::Allocator;
 use crate::error::{Damage, Result, StorageError};
 use crate::extent::Extent;
 use crate::header::Header;
 use crate::page::PageId;
+use crate::places::{Entry, Owner, PlaceRecords};
 use crate::space::Space;
 
 /// Pieces of the map that are read at a time.

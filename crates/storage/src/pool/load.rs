@@ -18,7 +18,7 @@ use super::memory::Place;
 use super::{Pin, Pool};
 use crate::error::{Damage, Result, StorageError};
 use crate::page::{self, PageId};
-use crate::page_map::Entry;
+use crate::places::Entry;
 
 /// Most pages that one vectored read asks for: 256 KiB of 4 KiB pages, from where larger requests
 /// gain little.

@@ -8,7 +8,8 @@ use runtime::IoBuf;
 use super::Pool;
 use crate::error::Result;
 use crate::page::{self, PageId};
-use crate::page_map::{Owner, PageMap};
+use crate::page_map::PageMap;
+use crate::places::Owner;
 use crate::planted;
 
 impl Pool {

@@ -26,8 +26,8 @@ use stdx::Prng;
 
 pub use flips::{FlipReport, Flips, Place};
 
+use crate::places::Layout;
 use crate::pool::PoolStats;
-use crate::store::placed::Layout;
 use crate::store::{Store, StoreOptions};
 use crate::tree::Tree;
 use crate::tree::cursor::Direction;

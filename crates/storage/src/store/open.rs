@@ -10,7 +10,7 @@ use runtime::fs::{self, Durability, File, OpenOptions};
 use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
-use super::placed::{self, Layout};
+use super::placed;
 use super::progress::{RecoveryPhase, RecoveryProgress};
 use super::{Store, StoreInner, StoreOptions};
 use crate::allocator::Allocator;
@@ -26,7 +26,8 @@ use crate::log::place::LogPlace;
 use crate::log::recover::{self, Entries, Logged};
 use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
-use crate::page_map::{self, Entry, PlaceRecords};
+use crate::page_map;
+use crate::places::{Entry, Layout, PlaceRecords};
 use crate::pool::Pool;
 use crate::space::Space;
 use crate::syncs::Syncs;
@@ -221,7 +222,7 @@ fn assemble(
             let map =
                 page_map::open::assemble(file.clone(), &header, records, map, &directory.free)?;
             take_next_log(&mut map.ground().space(), &header, frames_behind)?;
-            space.set_map(Arc::clone(&map));
+            space.set_map(map.clone());
             (Arc::new(Allocator::of_numbers(header.page_size, space)), Some(map))
         }
         false => {

@@ -11,8 +11,9 @@ use crate::error::{Result, StorageError};
 use crate::extent::Extent;
 use crate::meta;
 use crate::page::{self, PageId};
-use crate::page_map::{Owner, PageMap};
+use crate::page_map::PageMap;
 use crate::pageset::PageSet;
+use crate::places::{Layout, Owner};
 use crate::planted;
 use crate::space::Space;
 use crate::tree::misplaced;
@@ -22,26 +23,6 @@ const CLEANED_PART: usize = 4;
 
 /// Pages of an extent, at most.
 const EXTENT_PAGES_MAX: u32 = 1 << 16;
-
-/// Where the pages of a file lie. Chosen when it is made, and never changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// Each page has its place; changed ones go to the double-write buffer first.
-    #[default]
-    InPlace,
-    /// Each image goes to a place that is free, once, and a map says where.
-    OutOfPlace {
-        /// Pages of an extent, which is filled from front to back.
-        extent_pages: u32,
-    },
-}
-
-impl Layout {
-    /// Out of place, with extents of 256 pages: 1 MiB of pages of 4 KiB.
-    pub fn out_of_place() -> Layout {
-        Layout::OutOfPlace { extent_pages: 256 }
-    }
-}
 
 impl StoreInner {
     /// Gives out pages of the file; with pages in place it is what gives out page numbers, too.

@@ -31,10 +31,12 @@ impl StoreInner {
             }
         }
         self.pool.double_write.end_placing().await;
-        self.space().settle(&self.pool);
+        let forget = |pid| self.pool.is_absent(pid) || self.pool.forget(pid);
+        self.space().settle(&forget);
         if let Some(map) = &self.pool.map {
             map.settle();
-            self.ground().settle(&self.pool);
+            // Nothing of a tree is given out there.
+            self.ground().settle(&|_| true);
         }
     }
 
