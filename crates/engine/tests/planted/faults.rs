@@ -59,7 +59,6 @@ pub const FAULTS: &[Fault] = &[
     fault("freed-pages-lost", "storage/src/space.rs", OF_STATEMENTS),
     fault("long-values-stay", "storage/src/tree/change.rs", OF_STATEMENTS),
     fault("map-not-written", "storage/src/store/placed.rs", OF_PLACES),
-    fault("map-before-images", "storage/src/pool/placed.rs", OF_PLACES),
     fault("map-extents-taken-for-dead", "storage/src/page_map/extents.rs", OF_PLACES),
     fault("places-left-at-once", "storage/src/page_map/extents.rs", OF_PLACES),
     fault("places-fresh-for-ever", "storage/src/page_map/extents.rs", OF_PLACES),

@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::page::{self, PageId};
 use crate::page_map::PageMap;
 use crate::places::Owner;
-use crate::planted;
 
 impl Pool {
     /// Writes sealed images of pages: to their places, or to others, where they are found from then on.
@@ -38,10 +37,6 @@ impl Pool {
         let owners: Vec<(Owner, u32)> = images.iter().map(sum).collect();
         let images = images.into_iter().map(|(_, image)| image);
         let placed: Vec<(PageId, IoBuf)> = taken.places.iter().copied().zip(images).collect();
-        if planted::is("map-before-images") {
-            map.install(taken, owners);
-            return self.write_at_places(placed).await;
-        }
         self.write_at_places(placed).await?;
         map.install(taken, owners);
         Ok(())
