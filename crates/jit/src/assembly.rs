@@ -70,16 +70,13 @@ impl<'a> Assembly<'a> {
         self.context.func =
             Function::with_name_signature(UserFuncName::default(), signature(parameters));
         let mut builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-        let built = build(&mut builder);
-        if built.is_err() {
+        if let Err(refused) = build(&mut builder) {
             // What is half made is no function that the builder would take back.
-            drop(builder);
             self.builder = FunctionBuilderContext::new();
-            built?;
-        } else {
-            builder.seal_all_blocks();
-            builder.finalize(self.isa.frontend_config());
+            return Err(refused);
         }
+        builder.seal_all_blocks();
+        builder.finalize(self.isa.frontend_config());
         let compiled = self.context.compile(self.isa.as_ref(), &mut ControlPlane::default());
         let code = compiled.map_err(|why| NotCompiled::Generator(format!("{:?}", why.inner)))?;
         if !code.buffer.relocs().is_empty() {
