@@ -1,6 +1,6 @@
-//! `cargo xtask ci`: the one gate. Steps run in order, each announced and timed; scripts, which wait
-//! much, run two at a time. The first failure ends the run. A step without tests of its own counts as
-//! one check.
+//! `cargo xtask ci`: the one gate. Steps run in order, each announced and timed; scripts, which
+//! wait much, run two at a time. The first failure ends the run. A step without tests of its own
+//! counts as one check.
 
 mod beside;
 mod fetch;
@@ -35,7 +35,8 @@ type Step = (&'static str, Work);
 const STEPS: &[Step] = &[
     ("fmt", Work::Cargo(&["fmt", "--all", "--check"])),
     ("tidy", Work::Tidy),
-    // All features at once: what they leave out is in `storage` alone, which is checked without them.
+    // All features at once. Code that a feature leaves out is in `storage`, which is checked without
+    // them, and one test of `engine`, which the tests compile.
     (
         "clippy",
         Work::Cargo(&[
@@ -100,8 +101,8 @@ pub fn run(root: &Path) -> ExitCode {
         println!("{}", verdict(name, passed, step_start));
         passed
     });
-    fetching.end();
     if ok {
+        fetching.end();
         let (passed, counts) = beside::run(root, SCRIPTS);
         ok = passed;
         tally += counts;
@@ -116,8 +117,8 @@ fn verdict(name: &str, passed: bool, start: Instant) -> String {
     format!("==> {name}: {word} in {:.1} s", start.elapsed().as_secs_f64())
 }
 
-/// Runs a step, handing on the lines of its output; what does not print as a test harness does is one
-/// check, and prints for itself.
+/// Runs a step, handing on the lines of its output; what does not print as a test harness does is
+/// one check, and prints for itself.
 fn step(root: &Path, work: &Work, show: &mut dyn FnMut(&str)) -> (bool, Tally) {
     match work {
         Work::Tidy => {

@@ -1,5 +1,6 @@
-//! `cargo xtask figures [NAME ..]`: the figures of release builds, one command after the other, on a machine that does
-//! nothing else. It is no part of the gate: it measures, and only what compares rows can fail.
+//! `cargo xtask figures [NAME ..]`: the figures of release builds, one command after the other, on
+//! a machine that does nothing else. It is no part of the gate: it measures, and only what compares
+//! rows can fail.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -18,13 +19,14 @@ const FIGURES: &[(&str, &str, &[&str])] = &[
     ("ladder", "dovetail", &["bench", "ladder"]),
     ("pagefault", "dovetail", &["bench", "pagefault"]),
     ("ooo", "dovetail", &["bench", "ooo", "--sf", "1"]),
+    ("codegen", "dovetail", &["bench", "codegen"]),
     ("tpcc", "dovetail", &["bench", "tpcc"]),
     ("ycsb", "dovetail", &["bench", "ycsb"]),
     ("hot", "python3", &["tests/compare/hot.py"]),
 ];
 
-/// Builds the program, and runs the figures of these names, or all. The exit code is 0 only if every
-/// command ended well.
+/// Builds the program, and runs the figures of these names, or all. The exit code is 0 only if
+/// every command ended well.
 pub fn run(root: &Path, names: &[String]) -> ExitCode {
     let known = |name: &String| FIGURES.iter().any(|(known, ..)| known == name);
     if let Some(name) = names.iter().find(|name| !known(name)) {
