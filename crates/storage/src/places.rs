@@ -1,5 +1,5 @@
-//! Places of pages, where these are not their numbers (`docs/format/places.md`): what map, directory and header
-//! say of them.
+//! Places of pages, where these are not their numbers (`docs/format/places.md`): what map,
+//! directory and header say of them.
 
 use crate::page::PageId;
 
@@ -41,7 +41,7 @@ pub(crate) enum Owner {
     Map(u32),
 }
 
-/// What the directory knows of places.
+/// Records of places in the directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PlaceRecords {
     /// Pages of an extent; 0 in files whose pages lie in place.

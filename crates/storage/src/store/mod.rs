@@ -63,8 +63,8 @@ pub struct StoreOptions {
     pub log_durability: Option<Durability>,
     /// Where pages lie. Used by `create` only, an existing file keeps its own.
     pub layout: Layout,
-    /// How much of the extents of a file whose pages lie out of place is to be pages, in percent, so that
-    /// not more is rewritten than that takes.
+    /// How much of the extents of a file whose pages lie out of place is to be pages, in percent,
+    /// so that not more is rewritten than that takes.
     pub fill_percent: u32,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,

@@ -44,7 +44,7 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
     if !header::page_size_is_valid(options.page_size) {
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
-    placed::check(options.layout, options.archive.is_some())?;
+    placed::check(options.layout, options)?;
     let file = open_file(path, options, true).await?;
     let created = match create_in(file, path, options).await {
         // The archive begins with what a file has.
@@ -113,7 +113,7 @@ pub(super) async fn open(
         double_written = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
-    placed::check(directory.places.layout(), options.archive.is_some())?;
+    placed::check(directory.places.layout(), options)?;
     let map = page_map::open::read(&file, &header, &directory.places).await?;
     let logged = recover::read(&file, &header, progress).await?;
     let has_frames = logged.has_frames();

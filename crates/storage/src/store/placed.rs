@@ -1,10 +1,10 @@
-//! What is different in a store whose pages are written out of place (`docs/format/places.md`): page numbers and
-//! pages of the file are given out apart, and a checkpoint writes a map instead of images to places.
+//! Stores whose pages are written out of place (`docs/format/places.md`): page numbers and pages of
+//! the file are given out apart, and a checkpoint writes a map instead of images to places.
 
 use std::sync::{Arc, MutexGuard};
 
-use super::StoreInner;
 use super::checkpoint::{CHUNK_PAGES, Places};
+use super::{StoreInner, StoreOptions};
 use crate::allocator::Allocator;
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
@@ -18,11 +18,14 @@ use crate::planted;
 use crate::space::Space;
 use crate::tree::misplaced;
 
-/// The part of the frames that the cleaner lets change before a checkpoint.
-const CLEANED_PART: usize = 4;
-
 /// Pages of an extent, at most.
 const EXTENT_PAGES_MAX: u32 = 1 << 16;
+
+/// The fullest that extents may be kept, in percent: the cleaner rewrites the rest over and over.
+const FILL_PERCENT_MAX: u32 = 90;
+
+/// The part of the frames that the cleaner lets change before a checkpoint.
+const CLEANED_PART: usize = 4;
 
 impl StoreInner {
     /// Gives out pages of the file; with pages in place it is what gives out page numbers, too.
@@ -30,12 +33,13 @@ impl StoreInner {
         self.pool.map.as_ref().map_or(&self.allocator, |map| map.ground())
     }
 
-    /// What of the file is in use.
+    /// The pages of the file that are in use.
     pub(super) fn ground(&self) -> MutexGuard<'_, Space> {
         self.ground_allocator().space()
     }
 
-    /// Pages that the file has then, for a checkpoint of all that has changed and `pages` new pages.
+    /// Pages that the file has then, for a checkpoint of all that has changed and `pages` new
+    /// pages.
     pub(super) fn pages_with_places(&self, map: &PageMap, pages: u32, changed: u32) -> u32 {
         let dirty = self.pool.dirty() + (changed + pages) as usize;
         let wanted = dirty + map.map_pages_wanted(dirty);
@@ -51,8 +55,9 @@ impl StoreInner {
         ground.page_count().saturating_add(if ground.longest_run() >= needed { 0 } else { needed })
     }
 
-    /// Writes all dirty pages, the map and the directory. The pages are clean then: a checkpoint that fails for
-    /// want of space finds less to do when it is tried again. Nobody changes pages meanwhile.
+    /// Writes all dirty pages, the map and the directory. The pages are clean then: a checkpoint
+    /// that fails for want of space finds less to do when it is tried again. Nobody changes pages
+    /// meanwhile.
     pub(super) async fn write_placed(
         &self,
         map: &PageMap,
@@ -76,7 +81,8 @@ impl StoreInner {
         Ok(places)
     }
 
-    /// Writes the pieces of the map that have changed: each page that is part of a tree lies where it says.
+    /// Writes the pieces of the map that have changed: each page that is part of a tree lies where
+    /// it says.
     async fn write_map(&self, map: &PageMap) -> Result<()> {
         let (epoch, mut from) = (self.pool.epoch(), 0);
         loop {
@@ -95,8 +101,9 @@ impl StoreInner {
         }
     }
 
-    /// Changes pages of extents that hold few, so that the next checkpoint writes them elsewhere and those are
-    /// free: as long as less than `fill_percent` of all extents is pages. A page that cannot be read stays.
+    /// Changes pages of extents that hold few, so that the next checkpoint writes them elsewhere
+    /// and those are free: as long as less than `fill_percent` of all extents is pages. A page that
+    /// cannot be read stays.
     pub(super) async fn clean(&self) -> Result<()> {
         let Some(map) = &self.pool.map else { return Ok(()) };
         let pages = map.sparse(self.fill_percent, self.pool.frame_count() / CLEANED_PART);
@@ -109,9 +116,9 @@ impl StoreInner {
             let _pass = self.writers.shared().await;
             self.check_writable()?;
             let Ok(pin) = self.pool.fix(pid, &self.io).await else { continue };
-            // One that was freed meanwhile is nobody's, and one of a load is written past the pool: neither may be
-            // written from here. None becomes so while it is pinned. A latched page is in use, and may be cleaned
-            // another time.
+            // A page that was freed meanwhile is nobody's, and a page of a load is written past the
+            // pool: neither may be written from here. None becomes so while it is pinned. A latched
+            // page is in use, and may be cleaned another time.
             let is_used = |page: &[u8]| page::kind(page) != Some(page::PageKind::Free);
             if let Some(mut guard) = pin.try_exclusive().filter(|guard| is_used(guard.page()))
                 && !self.space().is_unfinished(pid)
@@ -122,8 +129,8 @@ impl StoreInner {
         Ok(())
     }
 
-    /// Checks that each page that is not free has a place, and that extents, directory, log and free space share the
-    /// pages of the file.
+    /// Checks that each page that is not free has a place, and that extents, directory, log and
+    /// free space share the pages of the file.
     pub(super) async fn account_places(&self, map: &PageMap, meta: Extent) -> Result<()> {
         let header = self.header.lock().expect("header").clone();
         let (numbers, free) = {
@@ -134,8 +141,10 @@ impl StoreInner {
         for pid in free.iter().flat_map(|extent| extent.pids()) {
             unused.insert(pid).map_err(|_| misplaced(pid, "a page number that is free twice"))?;
         }
-        let dirty: Vec<PageId> = self.pool.dirty_frames().into_iter().map(|d| d.0).collect();
-        let lost = |pid: &PageId| !unused.contains(*pid) && !map.has(*pid) && !dirty.contains(pid);
+        let mut dirty: Vec<PageId> = self.pool.dirty_frames().into_iter().map(|d| d.0).collect();
+        dirty.sort_unstable();
+        let is_dirty = |pid: &PageId| dirty.binary_search(pid).is_ok();
+        let lost = |pid: &PageId| !unused.contains(*pid) && !map.has(*pid) && !is_dirty(pid);
         if let Some(pid) = (2..numbers).find(lost) {
             return Err(misplaced(pid, "a page without a place"));
         }
@@ -152,10 +161,16 @@ impl StoreInner {
     }
 }
 
-/// Refuses what a file with this layout cannot have.
-pub(super) fn check(layout: Layout, is_archived: bool) -> Result<()> {
+/// Refuses options that a file with this layout cannot have.
+///
+/// # Errors
+/// `Option`.
+pub(super) fn check(layout: Layout, options: &StoreOptions) -> Result<()> {
     match layout {
-        Layout::OutOfPlace { .. } if is_archived => {
+        Layout::OutOfPlace { .. } if !(1..=FILL_PERCENT_MAX).contains(&options.fill_percent) => {
+            Err(StorageError::Option("extents are kept full to 1 to 90 percent"))
+        }
+        Layout::OutOfPlace { .. } if options.archive.is_some() => {
             Err(StorageError::Option("a file whose pages lie out of place cannot be archived"))
         }
         Layout::OutOfPlace { extent_pages } if !(1..=EXTENT_PAGES_MAX).contains(&extent_pages) => {
