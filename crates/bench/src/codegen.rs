@@ -1,4 +1,5 @@
-//! `dovetail bench codegen`: machine code beside the interpreter, and its coroutines beside native ones.
+//! `dovetail bench codegen`: machine code beside the interpreter, and its coroutines beside native
+//! ones.
 //!
 //! Both sides of a ratio are measured in the same run, in turns.
 

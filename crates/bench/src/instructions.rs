@@ -1,5 +1,5 @@
-//! `dovetail bench instructions`: so many executions of one statement, for a program around this one that
-//! counts instructions (`tests/compare/instructions.py`). It measures nothing itself.
+//! `dovetail bench instructions`: so many executions of one statement, for a program around this
+//! one that counts instructions (`tests/compare/instructions.py`). It measures nothing itself.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const ROW_COUNT: u64 = 10_000;
 /// Memory of the database: the table is a small part of it.
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// What is executed.
+/// The statement or call that is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// `SELECT` of one row by its key.
@@ -55,8 +55,8 @@ impl Work {
     }
 }
 
-/// Makes a table in `folder` and executes `work` so often, prepared, or `as_text` with the values in the
-/// text. The keys are drawn by chance; those of inserted rows are new.
+/// Makes a table in `folder` and executes `work` so often, prepared, or `as_text` with the values
+/// in the text. The keys are drawn by chance; those of inserted rows are new.
 ///
 /// # Errors
 /// Those of the engine; 0A000 for a work that has no text.

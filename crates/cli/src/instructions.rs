@@ -9,7 +9,7 @@ use engine::SqlResult;
 
 use crate::scratch::in_new_folder;
 
-/// What is executed, and how often.
+/// A statement or call, and the number of its executions.
 #[derive(Args)]
 pub struct InstructionsArgs {
     /// look-up, range, update, insert, delete, get or put

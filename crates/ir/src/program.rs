@@ -82,7 +82,7 @@ pub enum Step {
     Or(Register, Register),
     /// The opposite.
     Not(Register),
-    /// Whether there is no value.
+    /// True where there is no value.
     IsNull(Register),
     /// A question about texts.
     Text(Register, Text),

@@ -71,7 +71,7 @@ impl<'a> Assembly<'a> {
             Function::with_name_signature(UserFuncName::default(), signature(parameters));
         let mut builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
         if let Err(refused) = build(&mut builder) {
-            // What is half made is no function that the builder would take back.
+            // The builder takes no half-made function back.
             self.builder = FunctionBuilderContext::new();
             return Err(refused);
         }

@@ -73,7 +73,7 @@ impl Compiler {
         made
     }
 
-    /// What was compiled so far, and what was not.
+    /// Counts of functions that were compiled so far, and of those that were not.
     pub fn counts(&self) -> Counts {
         self.counters.counts()
     }

@@ -1,11 +1,13 @@
-//! Coroutines in machine code: a function `resume(frame, cx)` that awaits native futures in its own frame.
+//! Coroutines in machine code: a function `resume(frame, cx)` that awaits native futures in its own
+//! frame.
 //!
-//! A [`Script`] says what is done, with `Await` where a [`Proxy`] is asked. Its [`Coroutine`] is one function
-//! that begins with a switch on the state in the frame: state 0 is the ramp, state `n` waits in the `n`th
-//! `Await`. An answer that is there at once goes straight on, with all locals in registers; otherwise the
-//! locals are spilled to the frame, and the function returns. [`Running`] makes a future of it, which is
-//! polled by whatever polls futures, and drops what it waits for when it is dropped.
-//! (Codegen coroutines: Umbra, section 4.1; a state polls its child, instead of a continuation.)
+//! A [`Script`] says what is done, with `Await` where a [`Proxy`] is asked. Its [`Coroutine`] is
+//! one function that begins with a switch on the state in the frame: state 0 is the ramp, state `n`
+//! waits in the `n`th `Await`. An answer that is there at once goes straight on, with all locals in
+//! registers; otherwise the locals are spilled to the frame, and the function returns. [`Running`]
+//! makes a future of it, which is polled by whatever polls futures, and drops what it waits for
+//! when it is dropped. (Codegen coroutines: Umbra, section 4.1; a state polls its child, instead of
+//! a continuation.)
 
 mod emit;
 mod frame;

@@ -1,4 +1,4 @@
-//! What was compiled, and what was not and why.
+//! Counts of functions that were compiled, and of those that were not, by reason.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

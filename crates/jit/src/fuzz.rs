@@ -38,7 +38,7 @@ pub struct Case {
 /// Compiles and interprets the case of a seed.
 ///
 /// # Errors
-/// What differs, or why it was not compiled.
+/// The difference, or the reason why it was not compiled.
 pub fn check(compiler: &Compiler, seed: u64, steps_max: usize) -> Result<Agreed, String> {
     let case = Case::new(seed, steps_max);
     let kinds: Vec<_> = case.columns.iter().map(|c| ColumnKind::of(c.data_type())).collect();

@@ -6,8 +6,8 @@ use crate::compiler::Compiler;
 use crate::coroutine::{Coroutine, Expr, Proxy, Script, Statement};
 use crate::refusal::NotCompiled;
 
-/// Looks up each key of its slice by `P`, and of the words that it finds takes those in a range (its two
-/// parameters). It answers with their sum, their count, and how many keys are missing.
+/// Looks up each key of its slice by `P`, and of the words that it finds takes those in a range
+/// (its two parameters). It answers with their sum, their count, and how many keys are missing.
 pub struct Sum;
 
 impl Sum {
@@ -19,7 +19,7 @@ impl Sum {
         compiler.coroutine(&Sum::script::<E, P>())
     }
 
-    /// What it does.
+    /// The script of the coroutine.
     pub fn script<E, P: Proxy<E>>() -> Script<E> {
         let mut script = Script::new(2, 1);
         let (least, greatest, keys) = (script.parameter(0), script.parameter(1), script.slice(0));

@@ -1,9 +1,9 @@
 //! Programs to functions: which type each step has, and the loop over rows.
 //!
-//! The function goes through the rows in chunks of 64, whose bits (validity, truths) are one word each.
-//! All steps of a row are computed without branches; what the interpreter would refuse sets a flag, which
-//! is looked at after each chunk. Words of null rows are those that the interpreter would have, so both
-//! refuse the same vectors.
+//! The function goes through the rows in chunks of 64, whose bits (validity, truths) are one word
+//! each. All steps of a row are computed without branches; what the interpreter would refuse sets a
+//! flag, which is looked at after each chunk. Words of null rows are those that the interpreter
+//! would have, so both refuse the same vectors.
 
 use std::sync::Arc;
 
@@ -35,14 +35,15 @@ pub(crate) const PANICKED: i64 = 2;
 /// The result of a function that was told to stop.
 pub(crate) const INTERRUPTED: i64 = 4;
 
-/// Steps of one function: the time of compiling grows faster than the steps beyond some hundreds, for all
-/// values of a row are alive at once (some 5 KB of code; FEASIBILITY: 64 stages 2.5 ms, 256 stages 27 ms).
+/// Steps of one function: the time of compiling grows faster than the steps beyond some hundreds,
+/// for all values of a row are alive at once (some 5 KB of code; FEASIBILITY: 64 stages 2.5 ms, 256
+/// stages 27 ms).
 const STEPS_MAX: usize = 256;
 
 /// Memory of vectors: aligned, and never a trap.
 pub(super) const TRUSTED: MemFlagsData = MemFlagsData::trusted();
 
-/// What a step makes.
+/// The type of the vector that a step makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Words of 64 bits.
@@ -150,8 +151,8 @@ impl Typed {
         self.columns.iter().copied()
     }
 
-    /// Whether the interpreter refuses each vector, that without rows included: it computes an operation on
-    /// two constants once.
+    /// True if the interpreter refuses each vector, that without rows included: it computes an
+    /// operation on two constants once.
     fn always_refuses(&self) -> bool {
         self.steps.iter().any(|step| match step {
             Step::Compute(operation, Operand::Constant(l), Operand::Constant(r)) => {
@@ -166,7 +167,7 @@ impl Typed {
         })
     }
 
-    /// What it makes.
+    /// The type of its result.
     pub(crate) fn result(&self) -> Kind {
         self.kinds[self.result.index()]
     }

@@ -1,5 +1,5 @@
-//! Memory of machine code: bounded, given back with the last function that lies in it, and never writable
-//! and executable at once.
+//! Memory of machine code: bounded, given back with the last function that lies in it, and never
+//! writable and executable at once.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

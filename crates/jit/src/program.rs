@@ -17,9 +17,10 @@ use crate::memory::Code;
 pub enum NotRun {
     /// As the interpreter would: a word needs more than 64 bits, or is outside of its range.
     Refused,
-    /// The columns are not of the kinds that the function was made for; the interpreter may take them.
+    /// The columns are not of the kinds that the function was made for; the interpreter may take
+    /// them.
     Columns,
-    /// Whoever asked is interrupted.
+    /// The caller is interrupted.
     Interrupted,
     /// A function of ours that the code calls has panicked.
     Panicked,
@@ -48,8 +49,8 @@ impl Compiled {
         self.bytes
     }
 
-    /// The value of the expression for each of `rows` rows of some columns. Every 64 rows it looks whether
-    /// it is to stop.
+    /// The value of the expression for each of `rows` rows of some columns. Every 64 rows it looks
+    /// whether it is to stop.
     ///
     /// # Errors
     /// [`NotRun`] says why there is no value.
@@ -102,8 +103,8 @@ impl Compiled {
         let begin = self.code.at(self.begins[usize::from(is_nullable)]);
         // SAFETY: a function of this signature begins there (`lower::build`), and its pages stay.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(begin) };
-        // SAFETY: the views are of the kinds that it was made for, each of `rows` rows, with bitmaps of
-        // whole words; the vectors of results have a place for each row.
+        // SAFETY: the views are of the kinds that it was made for, each of `rows` rows, with
+        // bitmaps of whole words; the vectors of results have a place for each row.
         let status = unsafe {
             entry(views.as_ptr(), rows, values.as_mut_ptr(), validity.as_mut_ptr(), stop)
         };

@@ -1,4 +1,5 @@
-//! Code beside the interpreter; coroutines that wait never, always, sometimes, and no longer; memory.
+//! Code beside the interpreter; coroutines that wait never, always, sometimes, and no longer;
+//! memory.
 
 mod coroutines;
 mod forbidden;

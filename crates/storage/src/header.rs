@@ -142,7 +142,7 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
 }
 
 impl Header {
-    /// Whether pages lie where a map says.
+    /// True if pages lie where a map says.
     pub fn is_out_of_place(&self) -> bool {
         self.version >= OUT_OF_PLACE_VERSION
     }

@@ -40,8 +40,8 @@ pub(crate) struct Space {
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
     freed: Vec<Extent>,
-    /// The double-write buffer's run, those that it has moved away from a moment ago, and other runs that are
-    /// needed until the next checkpoint.
+    /// The double-write buffer's run, those that it has moved away from a moment ago, and other
+    /// runs that are needed until the next checkpoint.
     double_write: Vec<Extent>,
     /// What the last checkpoint freed: not to be used before the images of its double-write buffer are in their places,
     /// of which these may be some.
@@ -360,7 +360,7 @@ impl Space {
         Ok(take)
     }
 
-    /// Whether some load has taken this page and not yet tied it to a tree.
+    /// True if some load has taken this page and not yet tied it to a tree.
     pub fn is_unfinished(&self, pid: PageId) -> bool {
         self.unfinished.values().flatten().any(|extent| extent.pids().contains(&pid))
     }

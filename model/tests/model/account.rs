@@ -11,8 +11,8 @@ use loom::thread;
 use crate::check::check;
 use account_of_exec::{Common, Own};
 
-/// Three units of an operator whose floor is one: what is given back was taken (the account asserts it), and
-/// nothing is left.
+/// Three units of an operator whose floor is one: what is given back was taken (the account asserts
+/// it), and nothing is left.
 fn takes_and_gives(holds: bool) {
     let (common, own) = (Arc::new(Common::new(8)), Arc::new(Own::new(1)));
     let work = move |common: &Common, own: &Own| {

@@ -1,5 +1,5 @@
-//! Downloads of what the scripts need, while cargo builds. What cannot be had is no failure here: the
-//! script that misses it skips its tests, counts them and says why.
+//! Downloads of what the scripts need, while cargo builds. What cannot be had is no failure here:
+//! the script that misses it skips its tests, counts them and says why.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Coroutines: what an await and a suspension cost in machine code, beside a native coroutine that does the
-//! same and a loop without any.
+//! Coroutines: what an await and a suspension cost in machine code, beside a native coroutine that
+//! does the same and a loop without any.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -20,7 +20,7 @@ const KEYS: usize = 1024;
 /// Batches of a run.
 const BATCHES: usize = 500;
 
-/// What is looked up in: a table of words, with a suspension in each look-up or in none.
+/// The table that keys are looked up in: words, with a suspension in each look-up or in none.
 struct Table {
     words: Vec<i64>,
     waits: Cell<bool>,
@@ -127,7 +127,7 @@ fn drive<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// What the generated coroutine does.
+/// The work of the generated coroutine.
 async fn native(table: &Table, keys: &[i64], least: i64, greatest: i64) -> [i64; 3] {
     let [mut sum, mut count, mut missing] = [0i64; 3];
     for key in keys {

@@ -1,23 +1,24 @@
-//! Two counters that are one account: what an operator has, and what all have taken beyond their floors.
+//! Two counters that are one account: what an operator has, and what all have taken beyond their
+//! floors.
 //!
-//! The common counter never has less than what all operators hold beyond their floors: who takes adds to it
-//! first and to his own behind it, who gives back the other way round. Each change of an own counter is
-//! one exchange, whose difference is what the common one gets; so nothing is given back twice, and nothing
-//! before it was taken.
+//! The common counter never has less than what all operators hold beyond their floors: who takes
+//! adds to it first and to his own behind it, who gives back the other way round. Each change of an
+//! own counter is one exchange, whose difference is what the common one gets; so nothing is given
+//! back twice, and nothing before it was taken.
 
 use stdx::sync::{
     AtomicUsize,
     Ordering::{AcqRel, Acquire},
 };
 
-/// What all operators have taken beyond their floors.
+/// Bytes that all operators have taken beyond their floors.
 pub struct Common {
     limit: usize,
     taken: AtomicUsize,
     high: AtomicUsize,
 }
 
-/// What one operator has.
+/// Bytes that one operator has.
 pub struct Own {
     floor: usize,
     used: AtomicUsize,
@@ -40,7 +41,7 @@ impl Common {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        // What a floor covers is to be had when others hold more than there is.
+        // Bytes within a floor are to be had when others hold more than there is.
         bytes == 0 || self.add(bytes, self.limit)
     }
 

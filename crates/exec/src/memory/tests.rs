@@ -44,7 +44,8 @@ fn an_operator_has_a_limit_of_its_own() {
     assert_eq!(error.hint.as_deref(), Some("Raise work_mem."));
 }
 
-/// Two threads that hold and give back what goes beyond a floor: nothing is given back that was not taken.
+/// Two threads that hold and give back what goes beyond a floor: nothing is given back that was not
+/// taken.
 #[test]
 fn an_account_of_two_threads_is_right_at_every_moment() {
     let governor = Governor::new(16 * MB);

@@ -1,4 +1,5 @@
-//! The frame of a coroutine: a header, the locals, the slices, and the place of the future it waits for.
+//! The frame of a coroutine: a header, the locals, the slices, and the place of the future it waits
+//! for.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::any::Any;
@@ -12,7 +13,7 @@ use super::script::Script;
 /// The state of a coroutine that is done.
 pub(super) const DONE: i64 = -1;
 
-/// What the functions of proxies and the generated code share. A new frame is zeroed.
+/// The part of a frame that proxies and the generated code share. A new frame is zeroed.
 #[repr(C)]
 pub(super) struct Header {
     /// 0: not begun; `n`: waiting in the `n`th `Await`; [`DONE`].
@@ -20,7 +21,7 @@ pub(super) struct Header {
     /// The answer of the last proxy, and whether it had one.
     pub(super) word: i64,
     pub(super) found: i64,
-    /// What is asked.
+    /// The words that a proxy is asked.
     pub(super) arguments: [i64; ARGUMENTS_MAX],
     pub(super) environment: *const (),
     /// A byte that is not 0 when the coroutine is to stop.

@@ -1,8 +1,9 @@
 //! Functions of ours that generated code calls to start, poll and drop a native future.
 //!
-//! They are made by the compiler for each [`Proxy`]. The future lies in the frame of the coroutine: its size
-//! is known to the functions' types, so there is no allocation and no `dyn` in a call. They catch panics,
-//! for nothing may unwind through generated code; [`Running`](super::Running) lets them go on.
+//! They are made by the compiler for each [`Proxy`]. The future lies in the frame of the coroutine:
+//! its size is known to the functions' types, so there is no allocation and no `dyn` in a call.
+//! They catch panics, for nothing may unwind through generated code; [`Running`](super::Running)
+//! lets them go on.
 
 use std::alloc::Layout;
 use std::any::Any;
@@ -115,8 +116,8 @@ unsafe extern "C" fn resume<F: Future<Output = Result<Option<i64>, Failed>>>(
     cx: *mut Context<'_>,
 ) -> i64 {
     let poll = || {
-        // SAFETY: the future stays in the frame until it is dropped there; whoever resumes the coroutine
-        // lends the context.
+        // SAFETY: the future stays in the frame until it is dropped there; whoever resumes the
+        // coroutine lends the context.
         unsafe { Pin::new_unchecked(&mut *slot.cast::<F>()).poll(&mut *cx) }
     };
     let polled = match catch_unwind(AssertUnwindSafe(poll)) {

@@ -91,7 +91,8 @@ impl<E> Drop for Running<'_, E> {
         let state = usize::try_from(self.frame.header().state).unwrap_or(0);
         let waiting = state.checked_sub(1).and_then(|at| self.coroutine.states.get(at));
         if let Some(proxy) = waiting {
-            // SAFETY: in this state the slot has a future of this proxy, which is not polled any more.
+            // SAFETY: in this state the slot has a future of this proxy, which is not polled any
+            // more.
             unsafe { (proxy.abandon)(self.frame.slot()) };
         }
     }

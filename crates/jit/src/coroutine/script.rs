@@ -1,4 +1,4 @@
-//! What a coroutine does: statements over locals of 64 bits and slices of words.
+//! Scripts of coroutines: statements over locals of 64 bits and slices of words.
 
 use std::marker::PhantomData;
 
@@ -23,7 +23,7 @@ pub struct ProxyId(pub(super) usize);
 pub enum Expr {
     /// The same word always.
     Constant(i64),
-    /// What a local has.
+    /// The word of a local.
     Local(Local),
     /// How many words there are.
     Length(Slice),
@@ -73,7 +73,7 @@ pub enum Statement {
     Await {
         /// Whom it asks.
         proxy: ProxyId,
-        /// What it asks.
+        /// The words that it asks.
         arguments: Vec<Expr>,
         /// Gets 1 if there is an answer, otherwise 0.
         found: Local,
@@ -86,7 +86,8 @@ pub enum Statement {
     If(Expr, Vec<Statement>, Vec<Statement>),
 }
 
-/// A coroutine to be compiled. Its proxies are asked with an environment `E`, which whoever runs it lends.
+/// A coroutine to be compiled. Its proxies are asked with an environment `E`, which whoever runs it
+/// lends.
 pub struct Script<E> {
     pub(super) parameters: usize,
     pub(super) locals: usize,

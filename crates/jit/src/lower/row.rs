@@ -268,7 +268,7 @@ pub(crate) fn condition(comparison: Comparison) -> IntCC {
     }
 }
 
-/// Whether both sides have values.
+/// True where both sides have values.
 fn both(builder: &mut FunctionBuilder<'_>, l: Option<Value>, r: Option<Value>) -> Option<Value> {
     match (l, r) {
         (Some(l), Some(r)) => Some(builder.ins().band(l, r)),
@@ -311,7 +311,7 @@ fn one_of(builder: &mut FunctionBuilder<'_>, word: Value, wanted: &[i64]) -> Val
     any
 }
 
-/// Whether a list, which lives as long as the code, has the word.
+/// True where a list, which lives as long as the code, has the word.
 fn found(builder: &mut FunctionBuilder<'_>, word: Value, wanted: &[i64]) -> Value {
     let callee = builder.import_signature(signature(3));
     let proxy = has_word as *const () as i64;

@@ -80,7 +80,7 @@ fn is_word(builder: &mut FunctionBuilder<'_>, found: Value, wanted: u64) -> Valu
     builder.ins().icmp(IntCC::Equal, found, wanted)
 }
 
-/// Whether a text is long enough and has those of the first four bytes that its view has.
+/// True where a text is long enough and has those of the first four bytes that its view has.
 fn begins_with(builder: &mut FunctionBuilder<'_>, head: Value, prefix: &[u8]) -> Value {
     let known = prefix.len().min(PREFIX_BYTES);
     let mut bytes = [0; 8];
@@ -130,7 +130,8 @@ fn proxied(
 /// The proxy: 1 for yes, 0 for no, the flag if it has panicked.
 extern "C" fn ask_text(question: *const Text, array: *const ArrayRef, row: usize) -> i64 {
     let ask = || {
-        // SAFETY: the program of the running code owns the question, and who runs it lends the vector.
+        // SAFETY: the program of the running code owns the question, and who runs it lends the
+        // vector.
         let (question, array) = unsafe { (&*question, &*array) };
         let text = array.as_string_view().value(row);
         match question {

@@ -15,7 +15,7 @@ use super::compiler;
 use crate::lookup::Sum;
 use crate::{ARGUMENTS_MAX, Coroutine, Expr, Failed, Fault, NotCompiled, Proxy, Script, Statement};
 
-/// What look-ups are asked in tests: a table in which even keys have their squares.
+/// The environment of look-ups in tests: a table in which even keys have their squares.
 struct Table {
     /// How often the look-up of a key waits.
     waits: fn(i64) -> u32,
@@ -82,7 +82,7 @@ fn sum() -> Coroutine<Table> {
     Sum::compile::<Table, Square>(&compiler()).unwrap()
 }
 
-/// What `sum` answers, computed otherwise.
+/// The answer of `sum`, computed otherwise.
 fn expected(keys: &[i64], least: i64, greatest: i64) -> Vec<i64> {
     let found = keys.iter().filter(|key| *key % 2 == 0).map(|key| key * key);
     let taken: Vec<_> = found.filter(|word| (least..=greatest).contains(word)).collect();

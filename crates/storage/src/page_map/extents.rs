@@ -1,5 +1,5 @@
-//! The extents of a file whose pages are written out of place: runs that are filled from front to back, and
-//! are free again when nobody needs anything in them.
+//! The extents of a file whose pages are written out of place: runs that are filled from front to
+//! back, and are free again when nobody needs anything in them.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ struct Used {
     owners: Vec<Option<Owner>>,
     /// Places that were given out, from the front.
     filled: u32,
-    /// Places from here on were given out since the point of the last checkpoint: no map that is durable, or
-    /// on its way to be, names them.
+    /// Places from here on were given out since the point of the last checkpoint: no map that is
+    /// durable, or on its way to be, names them.
     fresh_from: u32,
     /// Places that the newest map names.
     live: u32,
@@ -63,7 +63,8 @@ impl Extents {
         assert!(before.is_none(), "an extent at {start} twice");
     }
 
-    /// Lets the place of a file that is opened belong to `owner`; false when it is no place, or another's.
+    /// Lets the place of a file that is opened belong to `owner`; false when it is no place, or
+    /// another's.
     pub fn claim(&mut self, place: PageId, owner: Owner) -> bool {
         let pages = self.pages;
         let Some((&start, used)) = self.used.range_mut(..=place).next_back() else { return false };
@@ -121,8 +122,8 @@ impl Extents {
         self.spare.push(extent.start);
     }
 
-    /// Gives out the next place; `None` when there is none. An extent that is full by then and not needed
-    /// goes to `freed`.
+    /// Gives out the next place; `None` when there is none. An extent that is full by then and not
+    /// needed goes to `freed`.
     pub fn take(&mut self, freed: &mut Vec<Extent>) -> Option<PageId> {
         if let Some(start) = self.open
             && self.used[&start].filled == self.pages
@@ -177,7 +178,7 @@ impl Extents {
         self.of(place).1.needed += 1;
     }
 
-    /// Whoever wrote or read this place does not need it any more.
+    /// A writer or reader does not need this place any more.
     pub fn let_go(&mut self, place: PageId, freed: &mut Vec<Extent>) {
         let (start, used, _) = self.of(place);
         used.needed = used.needed.checked_sub(1).expect("a place is let go that nobody needs");

@@ -1,5 +1,5 @@
-//! Where pages lie in a file that writes them out of place: each image goes to a place that nothing durable
-//! needs, and stays there until the page has another one (`docs/format/places.md`).
+//! Where pages lie in a file that writes them out of place: each image goes to a place that nothing
+//! durable needs, and stays there until the page has another one (`docs/format/places.md`).
 
 mod extents;
 mod map_page;
@@ -20,8 +20,8 @@ use crate::places::{Entry, Owner, PlaceRecords, places_len};
 use crate::space::Placed;
 use extents::Extents;
 
-/// Places that are kept free beside those of the dirty pages: for changes that are on their way, each of which
-/// may make a path of pages dirty, and for pages that change while they are written.
+/// Places that are kept free beside those of the dirty pages: for changes that are on their way,
+/// each of which may make a path of pages dirty, and for pages that change while they are written.
 const SPARE_PLACES: usize = 96;
 
 /// The part of the live pages that may have moved before a checkpoint is of use for that alone.
@@ -130,8 +130,8 @@ impl PageMap {
         self.left.load(Ordering::Acquire)
     }
 
-    /// Whether more pages should be changed only when there are more places: there are to be some for all
-    /// `dirty` pages and for the map.
+    /// True if more pages should be changed only when there are more places: there are to be some
+    /// for all `dirty` pages and for the map.
     pub fn is_short(&self, dirty: usize) -> bool {
         self.left.load(Ordering::Acquire) < dirty + SPARE_PLACES
     }
@@ -211,12 +211,12 @@ impl PageMap {
         self.change(|state, freed| state.extents.let_go(entry.place, freed));
     }
 
-    /// Whether the page has a place.
+    /// True if the page has a place.
     pub fn has(&self, pid: PageId) -> bool {
         self.state().map.get(pid as usize).is_some_and(|entry| entry.place != 0)
     }
 
-    /// Whether a checkpoint has to write the map.
+    /// True if a checkpoint has to write the map.
     pub fn has_changed(&self) -> bool {
         let state = self.state();
         state.has_moved || !state.outdated.is_empty()
@@ -228,15 +228,15 @@ impl PageMap {
         state.map_pages.len().max(state.outdated.len()).min(state.outdated.len() + more) + 1
     }
 
-    /// Places that only a durable map names, beyond a part of those that the newest one does: a checkpoint would
-    /// make them free.
+    /// Places that only a durable map names, beyond a part of those that the newest one does: a
+    /// checkpoint would make them free.
     pub fn moved_beyond_a_part(&self) -> usize {
         let state = self.state();
         state.extents.moved().saturating_sub(state.extents.live() as usize / MOVED_PART)
     }
 
-    /// Sealed images of so many pieces of the map that have changed, at most, in the order of their indexes, from
-    /// `from` on. They count as written when `note_written` says so.
+    /// Sealed images of so many pieces of the map that have changed, at most, in the order of their
+    /// indexes, from `from` on. They count as written when `note_written` says so.
     pub fn outdated(&self, from: u32, count: usize, epoch: u64) -> Vec<(u32, IoBuf)> {
         let (state, capacity) = (self.state(), map_page::capacity(self.page_size));
         let image = |index: u32| {
@@ -249,7 +249,8 @@ impl PageMap {
         state.outdated.range(from..).take(count).map(|index| image(*index)).collect()
     }
 
-    /// These pieces of the map are on disk. One that has changed meanwhile stays outdated: its image says so.
+    /// These pieces of the map are on disk. One that has changed meanwhile stays outdated: its
+    /// image says so.
     pub fn note_written(&self, images: &[(u32, u32)], epoch: u64) {
         let capacity = map_page::capacity(self.page_size);
         let mut state = self.state();
@@ -264,7 +265,7 @@ impl PageMap {
         }
     }
 
-    /// What the directory says of places.
+    /// The records of places in the directory.
     pub fn records(&self) -> PlaceRecords {
         let state = self.state();
         PlaceRecords {
@@ -302,15 +303,15 @@ impl PageMap {
 
     /// Those, all that is free, and how many places the file has, at one moment.
     pub async fn survey(&self) -> (Vec<Extent>, Vec<Extent>, u32) {
-        // Whoever has this has an extent that is in neither.
+        // The holder of this permit has an extent that is in neither.
         let _nobody_grows = self.growing.acquire().await;
         let state = self.state();
         let ground = self.ground.space();
         (self.runs(&state), ground.free_after_restart(&[]), ground.page_count())
     }
 
-    /// Some pages whose extents have the fewest others, when less than `fill_percent` of all extents is pages;
-    /// `pages_max` at most.
+    /// Some pages whose extents have the fewest others, when less than `fill_percent` of all
+    /// extents is pages; `pages_max` at most.
     pub fn sparse(&self, fill_percent: u32, pages_max: usize) -> Vec<PageId> {
         let state = self.state();
         let places = state.extents.count() as u64 * u64::from(self.extent_pages);

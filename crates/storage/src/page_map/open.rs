@@ -20,7 +20,7 @@ const READS_MAX: usize = 64;
 /// Attempts at a read.
 const ATTEMPTS_MAX: u32 = 2;
 
-/// What the pieces of the map say.
+/// The entries of all pieces of the map.
 pub(crate) async fn read(
     file: &File,
     header: &Header,
@@ -64,8 +64,8 @@ async fn read_page(file: &File, page_size: u32, place: PageId) -> Result<IoBuf> 
     }
 }
 
-/// The map, and what gives out places. `map`: as `read` has found it; `free`: pages that the directory lists as
-/// free.
+/// The map, and what gives out places. `map`: as `read` has found it; `free`: pages that the
+/// directory lists as free.
 ///
 /// # Errors
 /// `Corrupt` when two pages lie at one place, or one outside of the extents.
@@ -76,7 +76,7 @@ pub(crate) fn assemble(
     mut map: Vec<Entry>,
     free: &[Extent],
 ) -> Result<Arc<PageMap>> {
-    // What the map says of them is of loads that did not end.
+    // Their entries are of loads that did not end.
     let unused = |extent: &Extent| extent.start as usize..(extent.start + extent.pages) as usize;
     for pid in free.iter().flat_map(unused) {
         map.get_mut(pid).into_iter().for_each(|entry| *entry = Entry::default());
@@ -108,7 +108,7 @@ pub(crate) fn assemble(
     Ok(Arc::new(this))
 }
 
-/// What of the file is free that holds neither pages nor directory nor log.
+/// Free space of the file: all that holds neither pages nor directory nor log.
 fn ground_of(header: &Header, extents: &[Extent]) -> Result<Space> {
     let meta = Extent { start: header.meta_pid, pages: header.meta_pages };
     let mut used = extents.to_vec();

@@ -199,8 +199,8 @@ impl Pool {
         Some((copy, version))
     }
 
-    /// Writes sealed images to these pages of the file, consecutive ones in one request, all requests in
-    /// flight together.
+    /// Writes sealed images to these pages of the file, consecutive ones in one request, all
+    /// requests in flight together.
     pub(crate) async fn write_at_places(&self, mut images: Vec<(PageId, IoBuf)>) -> Result<()> {
         images.sort_by_key(|(pid, _)| *pid);
         let mut writes = Vec::new();

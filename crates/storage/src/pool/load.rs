@@ -154,7 +154,7 @@ impl Item {
         }
     }
 
-    /// Whether one request reads it together with the page before it.
+    /// True if one request reads it together with the page before it.
     fn adjoins(&self, before: &Item) -> bool {
         before.place() > 0 && before.place() + 1 == self.place()
     }

@@ -1,5 +1,5 @@
-//! Pages that are written out of place: each batch goes to places that nothing durable needs, and is found there
-//! when all of it is written (`docs/format/places.md`).
+//! Pages that are written out of place: each batch goes to places that nothing durable needs, and
+//! is found there when all of it is written (`docs/format/places.md`).
 
 use std::sync::atomic::Ordering;
 
@@ -12,10 +12,12 @@ use crate::page_map::PageMap;
 use crate::places::Owner;
 
 impl Pool {
-    /// Writes sealed images of pages: to their places, or to others, where they are found from then on.
+    /// Writes sealed images of pages: to their places, or to others, where they are found from then
+    /// on.
     ///
     /// # Errors
-    /// `Io` when the disk is full: the pages have the images that they had. `Io`: the pool is poisoned.
+    /// `Io` when the disk is full: the pages have the images that they had. `Io`: the pool is
+    /// poisoned.
     pub(crate) async fn write_images(&self, images: Vec<(PageId, IoBuf)>) -> Result<()> {
         let Some(map) = &self.map else { return self.write_at_places(images).await };
         let owned = images.into_iter().map(|(pid, image)| (Owner::Page(pid), image)).collect();
@@ -42,7 +44,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Whether something else than the pool has an image of this page.
+    /// True if something else than the pool has an image of this page.
     pub(super) fn is_old(&self, pid: PageId) -> bool {
         self.double_write.contains(pid) || self.map.as_ref().is_some_and(|map| map.has(pid))
     }
@@ -52,7 +54,7 @@ impl Pool {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Whether places are short for the pages that are dirty.
+    /// True if places are short for the pages that are dirty.
     pub(crate) fn is_short_of_places(&self) -> bool {
         self.map.as_ref().is_some_and(|map| map.is_short(self.dirty()))
     }

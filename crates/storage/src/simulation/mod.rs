@@ -195,7 +195,7 @@ fn options(frames: usize) -> StoreOptions {
     StoreOptions { pool_bytes: frames * 4096, ..StoreOptions::default() }
 }
 
-/// Whether the runs of a seed have a file whose pages lie out of place: those of every other five.
+/// True if the runs of a seed have a file whose pages lie out of place: those of every other five.
 fn is_out_of_place(seed: u64) -> bool {
     seed / 5 % 2 == 1
 }
@@ -225,7 +225,8 @@ fn layout_of(seed: u64) -> Layout {
     }
 }
 
-/// Pages of the extents of files whose pages lie out of place: few, so that they are used again and again.
+/// Pages of the extents of files whose pages lie out of place: few, so that they are used again and
+/// again.
 const EXTENT_PAGES: [u32; 3] = [8, 16, 64];
 
 /// Fails with `what` unless `holds`.

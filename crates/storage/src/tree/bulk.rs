@@ -384,7 +384,8 @@ impl Run {
     }
 }
 
-/// Writes consecutive pages to new places. Those of pages that are dirty in the pool stay free for them.
+/// Writes consecutive pages to new places. Those of pages that are dirty in the pool stay free for
+/// them.
 async fn write_out_of_place(pool: &Pool, start: PageId, pages: &IoBuf) -> Result<()> {
     let images = pages.as_slice().chunks(pool.page_size()).map(IoBuf::copy_of);
     let images: Vec<(PageId, IoBuf)> = (start..).zip(images).collect();

@@ -2,8 +2,8 @@
 
 use storage::{Layout, StoreOptions};
 
-/// The defaults with that layout. Tests that count requests, or have a power cut at a write of one schedule, are of
-/// files with pages in place alone.
+/// The defaults with that layout. Tests that count requests, or have a power cut at a write of one
+/// schedule, are of files with pages in place alone.
 pub fn options() -> StoreOptions {
     let out_of_place = std::env::var("DOVETAIL_LAYOUT").is_ok_and(|name| name == "out-of-place");
     let layout =
