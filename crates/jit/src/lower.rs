@@ -5,183 +5,27 @@
 //! flag, which is looked at after each chunk. Words of null rows are those that the interpreter
 //! would have, so both refuse the same vectors.
 
-use std::sync::Arc;
-
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;
-use ir::{Arithmetic, Operand, Program, Register, Step, Text};
 
 use crate::assembly::ADDRESS;
 use crate::batch::{ColumnKind, View};
-use crate::refusal::NotCompiled;
 
+use chunk::{Chunk, Function, Place, REFUSED, TRUSTED};
 use row::Row;
 
+pub(crate) use chunk::{PANICKED, PARAMETERS};
 pub(crate) use row::condition;
+pub(crate) use typed::{Kind, Typed};
 
+mod chunk;
 mod row;
 mod texts;
-
-/// Parameters of a function: columns, rows, values, validity, whether to stop.
-pub(crate) const PARAMETERS: usize = 5;
-
-/// The flag of a vector that the interpreter would refuse.
-pub(crate) const REFUSED: i64 = 1;
-
-/// The flag of a proxy that has panicked.
-pub(crate) const PANICKED: i64 = 2;
+mod typed;
 
 /// The result of a function that was told to stop.
 pub(crate) const INTERRUPTED: i64 = 4;
-
-/// Steps of one function: the time of compiling grows faster than the steps beyond some hundreds,
-/// for all values of a row are alive at once (some 5 KB of code; FEASIBILITY: 64 stages 2.5 ms, 256
-/// stages 27 ms).
-const STEPS_MAX: usize = 256;
-
-/// Memory of vectors: aligned, and never a trap.
-pub(super) const TRUSTED: MemFlagsData = MemFlagsData::trusted();
-
-/// The type of the vector that a step makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Words of 64 bits.
-    Words,
-    /// Truths.
-    Truths,
-    /// The texts of a column.
-    Texts(usize),
-}
-
-/// A program whose steps have types.
-#[derive(Debug)]
-pub(crate) struct Typed {
-    steps: Vec<Step>,
-    kinds: Vec<Kind>,
-    columns: Vec<(usize, ColumnKind)>,
-    result: Register,
-    /// Questions that proxies are asked, at places that do not move.
-    questions: Vec<Arc<Text>>,
-}
-
-impl Typed {
-    pub(crate) fn of(
-        program: &Program,
-        columns: &[Option<ColumnKind>],
-    ) -> Result<Typed, NotCompiled> {
-        let steps = program.steps();
-        if steps.len() > STEPS_MAX {
-            return Err(NotCompiled::Steps(steps.len()));
-        }
-        let result = program.result();
-        let mut typed = Typed {
-            steps: steps.to_vec(),
-            kinds: Vec::new(),
-            columns: Vec::new(),
-            result,
-            questions: Vec::new(),
-        };
-        for (at, step) in steps.iter().enumerate() {
-            let kind = typed.kind(at, step, columns)?;
-            typed.kinds.push(kind);
-        }
-        match result.index() < steps.len() {
-            true => Ok(typed),
-            false => Err(NotCompiled::Type(result.index())),
-        }
-    }
-
-    fn kind(
-        &mut self,
-        at: usize,
-        step: &Step,
-        columns: &[Option<ColumnKind>],
-    ) -> Result<Kind, NotCompiled> {
-        let is = |register: &Register, kind| match self.kinds.get(register.index()) {
-            Some(found) if *found == kind => Ok(()),
-            _ => Err(NotCompiled::Type(at)),
-        };
-        let are_words = |operands: &[&Operand]| {
-            operands.iter().try_for_each(|operand| match operand {
-                Operand::Constant(_) => Ok(()),
-                Operand::Register(register) => is(register, Kind::Words),
-            })
-        };
-        Ok(match step {
-            Step::Column(position) => {
-                let kind = columns.get(*position).copied().flatten();
-                let kind = kind.ok_or(NotCompiled::Column(*position))?;
-                self.columns.push((*position, kind));
-                match kind {
-                    ColumnKind::Truths => Kind::Truths,
-                    ColumnKind::Texts => Kind::Texts(*position),
-                    _ => Kind::Words,
-                }
-            }
-            Step::Truth(_) => Kind::Truths,
-            Step::Compute(_, l, r) => are_words(&[l, r]).map(|()| Kind::Words)?,
-            Step::Within(words, ..) => is(words, Kind::Words).map(|()| Kind::Words)?,
-            Step::Compare(_, l, r) => are_words(&[l, r]).map(|()| Kind::Truths)?,
-            Step::OneOf(words, _) => is(words, Kind::Words).map(|()| Kind::Truths)?,
-            Step::And(l, r) | Step::Or(l, r) => {
-                is(l, Kind::Truths)?;
-                is(r, Kind::Truths).map(|()| Kind::Truths)?
-            }
-            Step::Not(value) => is(value, Kind::Truths).map(|()| Kind::Truths)?,
-            Step::IsNull(value) if value.index() < at => Kind::Truths,
-            Step::IsNull(_) => return Err(NotCompiled::Type(at)),
-            Step::Text(text, question) => match self.kinds.get(text.index()) {
-                Some(Kind::Texts(_)) => {
-                    self.questions.push(Arc::new(question.clone()));
-                    Kind::Truths
-                }
-                _ => return Err(NotCompiled::Type(at)),
-            },
-            Step::Choose(condition, then, otherwise) => {
-                is(condition, Kind::Truths)?;
-                let branches: Vec<&Operand> = [then, otherwise].into_iter().flatten().collect();
-                are_words(&branches).map(|()| Kind::Words)?
-            }
-        })
-    }
-
-    /// The columns that it reads, with their kinds.
-    pub(crate) fn used(&self) -> impl Iterator<Item = (usize, ColumnKind)> + '_ {
-        self.columns.iter().copied()
-    }
-
-    /// True if the interpreter refuses each vector, that without rows included: it computes an
-    /// operation on two constants once.
-    fn always_refuses(&self) -> bool {
-        self.steps.iter().any(|step| match step {
-            Step::Compute(operation, Operand::Constant(l), Operand::Constant(r)) => {
-                let exact = match operation {
-                    Arithmetic::Add => l.checked_add(*r),
-                    Arithmetic::Subtract => l.checked_sub(*r),
-                    Arithmetic::Multiply => l.checked_mul(*r),
-                };
-                exact.is_none()
-            }
-            _ => false,
-        })
-    }
-
-    /// The type of its result.
-    pub(crate) fn result(&self) -> Kind {
-        self.kinds[self.result.index()]
-    }
-}
-
-/// A column's addresses, which are the same for all rows.
-#[derive(Clone, Copy)]
-struct Place {
-    position: usize,
-    kind: ColumnKind,
-    values: Value,
-    validity: Value,
-    array: Value,
-}
 
 /// Makes the function of a program, for columns that may have nulls or for others.
 pub(crate) fn build(builder: &mut FunctionBuilder<'_>, typed: &Typed, is_nullable: bool) {
@@ -221,23 +65,6 @@ fn place(
 /// An offset in an instruction.
 pub(crate) fn offset(bytes: usize) -> i32 {
     i32::try_from(bytes).expect("views and frames have less than 2 GiB")
-}
-
-struct Function<'a> {
-    typed: &'a Typed,
-    is_nullable: bool,
-    parameters: [Value; PARAMETERS],
-    places: Vec<Place>,
-}
-
-/// The rows of a chunk, and what is known of all of them.
-struct Chunk {
-    begin: Value,
-    end: Value,
-    /// The number of the chunk, in bytes of words with a bit for each row.
-    at: Value,
-    /// Validity and truths of each column, where it has them.
-    bits: Vec<[Option<Value>; 2]>,
 }
 
 impl Function<'_> {
@@ -339,11 +166,4 @@ fn with_bit(builder: &mut FunctionBuilder<'_>, bits: Value, bit: Value, row: Val
     // The amount of a shift counts modulo 64, as does the place of a row in its chunk.
     let placed = builder.ins().ishl(wide, row);
     builder.ins().bor(bits, placed)
-}
-
-/// A block that nothing jumps to yet.
-fn cold(builder: &mut FunctionBuilder<'_>) -> Block {
-    let block = builder.create_block();
-    builder.set_cold_block(block);
-    block
 }

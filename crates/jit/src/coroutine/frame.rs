@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 
 use crate::refusal::NotCompiled;
 
-use super::proxy::ARGUMENTS_MAX;
-use super::script::Script;
+/// Words that a proxy is asked at most: a key, and where to look.
+pub const ARGUMENTS_MAX: usize = 4;
 
 /// The state of a coroutine that is done.
 pub(super) const DONE: i64 = -1;
@@ -39,18 +39,21 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn of<E>(script: &Script<E>) -> Result<Shape, NotCompiled> {
-        let too_large = |_| NotCompiled::Steps(script.locals);
+    /// The shape for so many locals and slices, and for one of these futures at a time.
+    pub(super) fn of(
+        locals: usize,
+        slices: usize,
+        futures: impl Iterator<Item = Layout>,
+    ) -> Result<Shape, NotCompiled> {
+        let too_large = |_| NotCompiled::Steps(locals);
         let header = Layout::new::<Header>();
-        let locals = Layout::array::<i64>(script.locals).map_err(too_large)?;
-        let slices = Layout::array::<[usize; 2]>(script.slices).map_err(too_large)?;
+        let locals = Layout::array::<i64>(locals).map_err(too_large)?;
+        let slices = Layout::array::<[usize; 2]>(slices).map_err(too_large)?;
         let (layout, locals_at) = header.extend(locals).map_err(too_large)?;
         assert_eq!(locals_at, size_of::<Header>(), "locals follow the header");
         let (layout, slices_at) = layout.extend(slices).map_err(too_large)?;
-        // One future at a time.
-        let of_futures = script.proxies.iter().map(|proxy| proxy.layout);
         let (size, align) =
-            of_futures.fold((0, 1), |(size, align), l| (l.size().max(size), l.align().max(align)));
+            futures.fold((0, 1), |(size, align), l| (l.size().max(size), l.align().max(align)));
         let slot = Layout::from_size_align(size, align).map_err(too_large)?;
         let (layout, slot_at) = layout.extend(slot).map_err(too_large)?;
         Ok(Shape { layout: layout.pad_to_align(), slices_at, slot_at })

@@ -11,10 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::frame::Header;
-
-/// Words that a proxy is asked at most: a key, and where to look.
-pub const ARGUMENTS_MAX: usize = 4;
+use super::frame::{ARGUMENTS_MAX, Header};
 
 /// A proxy has failed; it has left the reason in its environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 
+use super::compiled::Coroutine;
 use super::frame::{DONE, Frame, Header};
-use super::{Coroutine, emit, proxy};
+use super::{emit, proxy};
 
 /// Why a coroutine has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use ir::{Arithmetic, Comparison};
 
-use super::proxy::{ARGUMENTS_MAX, Proxy, Table};
+use super::frame::ARGUMENTS_MAX;
+use super::proxy::{Proxy, Table};
 
 /// A word that survives suspensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,9 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use ir::{Arithmetic, Comparison, Operand, Register, Step};
 
-use super::{Chunk, Function, Kind, Place, REFUSED, TRUSTED, texts};
+use super::chunk::{Chunk, Function, Place, REFUSED, TRUSTED, byte};
+use super::texts;
+use super::typed::Kind;
 use crate::assembly::{ADDRESS, signature};
 use crate::batch::ColumnKind;
 
@@ -241,11 +243,6 @@ impl<'a> Row<'a> {
         };
         Slot { value, valid }
     }
-}
-
-/// A truth that is the same in each row.
-pub(super) fn byte(builder: &mut FunctionBuilder<'_>, truth: bool) -> Value {
-    builder.ins().iconst(types::I8, i64::from(truth))
 }
 
 /// The bit of a row as a byte.

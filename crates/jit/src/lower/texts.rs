@@ -13,8 +13,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use ir::Text;
 
-use super::row::byte;
-use super::{PANICKED, Place, TRUSTED, cold};
+use super::chunk::{PANICKED, Place, TRUSTED, byte, cold};
 use crate::assembly::{ADDRESS, signature};
 
 /// Bytes of a text that lies wholly in its view.
