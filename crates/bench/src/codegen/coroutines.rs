@@ -127,33 +127,37 @@ fn drive<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// The work of the generated coroutine.
-async fn native(table: &Table, keys: &[i64], least: i64, greatest: i64) -> [i64; 3] {
-    let [mut sum, mut count, mut missing] = [0i64; 3];
-    for key in keys {
-        match table.find(*key).await {
+/// Sum and count of the words in a range, and how many keys are missing.
+#[derive(Default)]
+struct Sums([i64; 3]);
+
+impl Sums {
+    fn add(&mut self, found: Option<i64>, least: i64, greatest: i64) {
+        let [sum, count, missing] = &mut self.0;
+        match found {
             Some(word) if word >= least && word <= greatest => {
-                sum = sum.wrapping_add(word);
-                count += 1;
+                *sum = sum.wrapping_add(word);
+                *count += 1;
             }
             Some(_) => {}
-            None => missing += 1,
+            None => *missing += 1,
         }
     }
-    [sum, count, missing]
+}
+
+/// The work of the generated coroutine.
+async fn native(table: &Table, keys: &[i64], least: i64, greatest: i64) -> [i64; 3] {
+    let mut sums = Sums::default();
+    for key in keys {
+        sums.add(table.find(*key).await, least, greatest);
+    }
+    sums.0
 }
 
 fn by_hand(table: &Table, keys: &[i64], least: i64, greatest: i64) -> [i64; 3] {
-    let [mut sum, mut count, mut missing] = [0i64; 3];
+    let mut sums = Sums::default();
     for key in keys {
-        match table.get(*key) {
-            Some(word) if word >= least && word <= greatest => {
-                sum = sum.wrapping_add(word);
-                count += 1;
-            }
-            Some(_) => {}
-            None => missing += 1,
-        }
+        sums.add(table.get(*key), least, greatest);
     }
-    [sum, count, missing]
+    sums.0
 }
