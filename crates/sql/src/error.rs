@@ -109,7 +109,9 @@ fn too_many_digits(detail: &str) -> Option<String> {
     let (_, rest) = detail.split_once(" of precision ")?;
     let (precision, most) = rest.split_once(". Max is ")?;
     let precision: usize = precision.parse().ok()?;
-    let scale = most.split_once('.').map_or(0, |(_, digits)| digits.trim_end().len());
+    let scale = most
+        .split_once('.')
+        .map_or(0, |(_, digits)| digits.trim_end_matches(types::blanks::is_blank).len());
     let (limit, whole) = match precision.checked_sub(scale)? {
         0 => ("1".to_owned(), ""),
         digits => (digits.to_string(), "10^"),

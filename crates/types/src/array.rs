@@ -3,6 +3,7 @@
 use arrow_array::Array;
 use arrow_schema::DataType;
 
+use crate::blanks::{is_blank, trimmed};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::text::format_value;
 
@@ -24,7 +25,7 @@ pub(crate) fn format_array(elements: &dyn Array) -> String {
 fn needs_quotes(text: &str) -> bool {
     text.is_empty()
         || text.eq_ignore_ascii_case("null")
-        || text.contains(|c: char| c.is_whitespace() || "{},\"\\".contains(c))
+        || text.contains(|c: char| is_blank(c) || "{},\"\\".contains(c))
 }
 
 /// The elements of `{..}`; `None` is null. Errors: 22P02; 0A000 for more than one dimension.
@@ -33,15 +34,19 @@ pub(crate) fn parse_array(text: &str) -> SqlResult<Vec<Option<String>>> {
         let message = format!("malformed array literal: \"{text}\"");
         SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
     };
-    let inner = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}'));
+    let inner = trimmed(text).strip_prefix('{').and_then(|t| t.strip_suffix('}'));
     let inner = inner.ok_or_else(malformed)?;
-    if inner.trim().is_empty() {
+    if trimmed(inner).is_empty() {
         return Ok(Vec::new());
     }
     let mut elements = Vec::new();
     let mut letters = inner.chars().peekable();
     loop {
-        let (element, more) = take_element(&mut letters, &malformed)?;
+        while letters.next_if(|c| is_blank(*c)).is_some() {}
+        let (element, more) = match letters.next_if_eq(&'"') {
+            Some(_) => take_quoted(&mut letters, &malformed)?,
+            None => take_plain(&mut letters, &malformed)?,
+        };
         elements.push(element);
         if !more {
             return Ok(elements);
@@ -49,37 +54,59 @@ pub(crate) fn parse_array(text: &str) -> SqlResult<Vec<Option<String>>> {
     }
 }
 
-/// An element, and whether a comma follows it.
-fn take_element(
-    letters: &mut std::iter::Peekable<std::str::Chars<'_>>,
+type Letters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// An element behind its quote, and whether a comma follows it.
+fn take_quoted(
+    letters: &mut Letters<'_>,
     malformed: &dyn Fn() -> SqlError,
 ) -> SqlResult<(Option<String>, bool)> {
-    let (mut text, mut quoted, mut inside) = (String::new(), false, false);
+    let mut text = String::new();
+    loop {
+        match letters.next().ok_or_else(malformed)? {
+            '"' => break,
+            '\\' => text.push(letters.next().ok_or_else(malformed)?),
+            c => text.push(c),
+        }
+    }
+    match letters.find(|c| !is_blank(*c)) {
+        Some(',') => Ok((Some(text), true)),
+        Some(_) => Err(malformed()),
+        None => Ok((Some(text), false)),
+    }
+}
+
+/// An element without quotes, and whether a comma follows it.
+fn take_plain(
+    letters: &mut Letters<'_>,
+    malformed: &dyn Fn() -> SqlError,
+) -> SqlResult<(Option<String>, bool)> {
+    // White space at the end is no part of it, unless it stands behind a backslash.
+    let (mut text, mut length, mut escaped) = (String::new(), 0, false);
     let more = loop {
         match letters.next() {
-            Some('"') => {
-                inside = !inside;
-                quoted = true;
-            }
-            Some('\\') => text.push(letters.next().ok_or_else(malformed)?),
-            Some('{' | '}') if !inside => {
+            Some(',') => break true,
+            Some('"') => return Err(malformed()),
+            Some('{' | '}') => {
                 return Err(SqlError::unsupported("an array of more than one dimension"));
             }
-            Some(',') if !inside => break true,
-            Some(c) => text.push(c),
-            None if inside => return Err(malformed()),
+            Some('\\') => {
+                text.push(letters.next().ok_or_else(malformed)?);
+                (length, escaped) = (text.len(), true);
+            }
+            Some(c) => {
+                text.push(c);
+                length = if is_blank(c) { length } else { text.len() };
+            }
             None => break false,
         }
     };
-    if quoted {
-        return Ok((Some(text), more));
-    }
-    let text = text.trim();
+    text.truncate(length);
     if text.is_empty() {
         return Err(malformed());
     }
-    let null = text.eq_ignore_ascii_case("null");
-    Ok(((!null).then(|| text.to_owned()), more))
+    let null = !escaped && text.eq_ignore_ascii_case("null");
+    Ok(((!null).then_some(text), more))
 }
 
 /// `\xdeadbeef`.
@@ -117,7 +144,8 @@ pub fn parse_bytes(text: &str) -> SqlResult<Vec<u8>> {
 }
 
 fn bad_digits(digits: &str) -> SqlError {
-    let bad = digits.chars().find(|c| !c.is_ascii_hexdigit() && !c.is_whitespace());
+    let is_good = |c: &char| c.is_ascii_hexdigit() || c.is_ascii() && is_between(*c as u8);
+    let bad = digits.chars().find(|c| !is_good(c));
     let message = match bad {
         Some(c) => format!("invalid hexadecimal digit: \"{c}\""),
         None => "invalid hexadecimal data: odd number of digits".to_owned(),
@@ -125,8 +153,13 @@ fn bad_digits(digits: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
+/// White space between hexadecimal digits.
+fn is_between(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
+}
+
 fn parse_hex(digits: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = digits.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+    let digits: Vec<u8> = digits.bytes().filter(|b| !is_between(*b)).collect();
     let nibble = |b: u8| char::from(b).to_digit(16);
     let pairs = digits.chunks(2).map(|pair| match pair {
         [high, low] => Some((nibble(*high)? * 16 + nibble(*low)?) as u8),

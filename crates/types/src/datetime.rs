@@ -3,6 +3,7 @@
 use arrow_array::types::{Date32Type, IntervalMonthDayNano, TimestampMicrosecondType};
 use arrow_cast::parse::Parser;
 
+use crate::blanks::{is_blank, trimmed};
 use crate::datetime::units::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::logical::LogicalType;
@@ -16,7 +17,7 @@ use decode::{Problem, Special};
 
 /// Days since 1970-01-01. Errors: 22007 for text that is no date, 22008 for a date that does not exist.
 pub fn parse_date(text: &str) -> SqlResult<i32> {
-    let trimmed = text.trim();
+    let trimmed = trimmed(text);
     if let Some(days) = Date32Type::parse(trimmed) {
         return Ok(days);
     }
@@ -30,7 +31,7 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
 fn far_date(text: &str) -> Option<i32> {
     let upper = text.to_ascii_uppercase();
     let (date, before) = match upper.strip_suffix(" BC") {
-        Some(date) => (date.trim_end(), true),
+        Some(date) => (date.trim_end_matches(is_blank), true),
         None => (upper.as_str(), false),
     };
     let mut fields = date.split('-');
@@ -49,7 +50,8 @@ fn far_date(text: &str) -> Option<i32> {
 
 /// Microseconds since 1970-01-01 00:00; a zone in the text is ignored, as PostgreSQL does.
 pub fn parse_timestamp(text: &str) -> SqlResult<i64> {
-    if let Some(micros) = TimestampMicrosecondType::parse(text.trim()).filter(|_| is_plain(text)) {
+    if let Some(micros) = TimestampMicrosecondType::parse(trimmed(text)).filter(|_| is_plain(text))
+    {
         return Ok(micros);
     }
     local(LogicalType::Timestamp, text).map(|(micros, _)| micros)
@@ -57,7 +59,8 @@ pub fn parse_timestamp(text: &str) -> SqlResult<i64> {
 
 /// Microseconds since 1970-01-01 00:00 UTC; text without a zone is in that of the session.
 pub fn parse_timestamptz(text: &str) -> SqlResult<i64> {
-    if let Some(micros) = TimestampMicrosecondType::parse(text.trim()).filter(|_| is_plain(text)) {
+    if let Some(micros) = TimestampMicrosecondType::parse(trimmed(text)).filter(|_| is_plain(text))
+    {
         return Ok(zone::current().zone.instant_of(micros));
     }
     let (micros, zone) = local(LogicalType::TimestampTz, text)?;
@@ -65,10 +68,11 @@ pub fn parse_timestamptz(text: &str) -> SqlResult<i64> {
 }
 
 /// Whether a text has no more than digits, blanks and the separators of a date and a time, so that it has
-/// no zone.
+/// no zone, and no digits that have to be rounded.
 fn is_plain(text: &str) -> bool {
     let known = |b: u8| b.is_ascii_digit() || b"-: .T".contains(&b);
-    text.bytes().all(known) && !text.bytes().skip(10).any(|b| b == b'-')
+    let fraction = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    text.bytes().all(known) && !text.bytes().skip(10).any(|b| b == b'-') && fraction <= 6
 }
 
 /// A local time in microseconds since 1970-01-01 00:00, and the zone that the text names.
@@ -103,7 +107,7 @@ fn special_time(special: Special, text: &str) -> SqlResult<(i64, Option<Zone>)> 
     let zone::Context { zone, now_us } = zone::current();
     let now = || {
         now_us.map(|now| zone.local_of(now)).ok_or_else(|| {
-            SqlError::unsupported(format!("the time \"{}\" in this place", text.trim()))
+            SqlError::unsupported(format!("the time \"{}\" in this place", trimmed(text)))
         })
     };
     Ok(match special {
@@ -121,11 +125,11 @@ fn special_time(special: Special, text: &str) -> SqlResult<(i64, Option<Zone>)> 
 /// nothing, as in PostgreSQL.
 pub fn parse_time(text: &str) -> SqlResult<i64> {
     let ty = LogicalType::Time;
-    if let Some(micros) = clock_micros(text.trim()).filter(|micros| *micros <= MICROS_PER_DAY) {
+    if let Some(micros) = clock_micros(trimmed(text)).filter(|micros| *micros <= MICROS_PER_DAY) {
         return Ok(micros);
     }
     // Behind a letter, digits alone are a time too.
-    let plain = text.trim();
+    let plain = trimmed(text);
     let digits = plain.len() >= 4 && plain.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let marked = if digits { format!("t{plain}") } else { plain.to_owned() };
     match decode::decode(&marked) {
@@ -142,11 +146,11 @@ pub fn parse_time(text: &str) -> SqlResult<i64> {
 /// two months, and `P1Y2M3DT4H` is as in ISO 8601.
 pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
     let error = || syntax(LogicalType::Interval, text);
-    if text.trim_start().starts_with(['P', 'p']) {
-        return iso_interval(text.trim()).ok_or_else(error)?.finish(false, text);
+    if trimmed(text).starts_with(['P', 'p']) {
+        return iso_interval(trimmed(text)).ok_or_else(error)?.finish(false, text);
     }
     let mut sum = Span::default();
-    let (mut number, mut any, mut ago) = (None::<f64>, false, false);
+    let (mut number, mut any, mut ago) = (None::<Amount>, false, false);
     for word in words(text) {
         if word == "@" {
             continue;
@@ -165,7 +169,7 @@ pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
             sum.note(1 << MONTH).ok_or_else(error)?;
             sum.months += months;
             any = true;
-        } else if let Some(value) = word.parse::<f64>().ok().filter(|value| value.is_finite()) {
+        } else if let Some(value) = Amount::parse(&word) {
             if number.replace(value).is_some() {
                 return Err(error());
             }
@@ -229,7 +233,7 @@ fn iso_interval(text: &str) -> Option<Span> {
         };
         // In this form a unit may stand twice.
         sum.given = 0;
-        sum.add(std::mem::take(&mut number).parse().ok()?, unit)?;
+        sum.add(Amount::of(std::mem::take(&mut number).parse().ok()?), unit)?;
         any = true;
     }
     (any && number.is_empty()).then_some(sum)
@@ -278,6 +282,26 @@ struct Span {
     given: u32,
 }
 
+/// A number of an interval. What is behind its point is read by itself, as PostgreSQL does: it has more digits so.
+#[derive(Clone, Copy)]
+struct Amount {
+    whole: f64,
+    fraction: f64,
+}
+
+impl Amount {
+    fn of(value: f64) -> Amount {
+        Amount { whole: value.trunc(), fraction: value.fract() }
+    }
+
+    fn parse(word: &str) -> Option<Amount> {
+        let value = word.parse::<f64>().ok().filter(|value| value.is_finite())?;
+        let Some((_, digits)) = word.split_once('.') else { return Some(Amount::of(value)) };
+        let fraction = format!("0.{digits}").parse::<f64>().ok()?;
+        Some(Amount { whole: value.trunc(), fraction: fraction.copysign(value) })
+    }
+}
+
 /// Bits of units; each stands once in an interval.
 const MICROSECOND: u32 = 0;
 const MILLISECOND: u32 = 1;
@@ -297,11 +321,11 @@ const SECOND_UNITS: u32 = 1 << SECOND | 1 << MILLISECOND | 1 << MICROSECOND;
 const CLOCK_UNITS: u32 = 1 << HOUR | 1 << MINUTE | SECOND_UNITS;
 
 /// The bits that a value of a unit takes.
-fn bits_of(unit: &str, value: f64) -> Option<u32> {
+fn bits_of(unit: &str, value: Amount) -> Option<u32> {
     let bit = match unit {
         "us" | "usec" | "usecs" | "microsecond" | "microseconds" => MICROSECOND,
         "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => MILLISECOND,
-        "s" | "sec" | "secs" | "second" | "seconds" if value.fract() != 0.0 => {
+        "s" | "sec" | "secs" | "second" | "seconds" if value.fraction != 0.0 => {
             return Some(SECOND_UNITS);
         }
         "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
@@ -327,38 +351,49 @@ impl Span {
         (!again).then_some(())
     }
 
-    /// Adds a value; `None` for an unknown unit, and for one that was given before.
-    fn add(&mut self, value: f64, unit: &str) -> Option<()> {
-        self.note(bits_of(unit, value)?)?;
-        let second = MICROS_PER_SECOND as f64;
+    /// Adds an amount; `None` for an unknown unit, and for one that was given before.
+    fn add(&mut self, amount: Amount, unit: &str) -> Option<()> {
+        self.note(bits_of(unit, amount)?)?;
+        let Amount { whole, fraction } = amount;
+        let months = |months: f64| whole * months + (fraction * months).round_ties_even();
         match unit {
-            "us" | "usec" | "usecs" | "microsecond" | "microseconds" => self.micros += value,
+            "us" | "usec" | "usecs" | "microsecond" | "microseconds" => {
+                self.add_micros(amount, 1.0)
+            }
             "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => {
-                self.micros += value * 1_000.0;
+                self.add_micros(amount, 1e3);
             }
-            "s" | "sec" | "secs" | "second" | "seconds" => self.micros += value * second,
-            "m" | "min" | "mins" | "minute" | "minutes" => self.micros += value * 60.0 * second,
-            "h" | "hr" | "hrs" | "hour" | "hours" => self.micros += value * 3_600.0 * second,
-            "d" | "day" | "days" => self.add_days(value),
-            "w" | "week" | "weeks" => self.add_days(value * 7.0),
+            "s" | "sec" | "secs" | "second" | "seconds" => self.add_micros(amount, 1e6),
+            "m" | "min" | "mins" | "minute" | "minutes" => self.add_micros(amount, 60e6),
+            "h" | "hr" | "hrs" | "hour" | "hours" => self.add_micros(amount, 3_600e6),
+            "d" | "day" | "days" => self.add_days(amount, 1.0),
+            "w" | "week" | "weeks" => self.add_days(amount, 7.0),
             "mon" | "mons" | "month" | "months" => {
-                self.months += value.trunc();
-                self.add_days(value.fract() * 30.0);
+                self.months += whole;
+                self.add_days(Amount { whole: 0.0, fraction }, 30.0);
             }
-            "y" | "yr" | "yrs" | "year" | "years" => self.months += (value * 12.0).round(),
-            "decade" | "decades" | "dec" | "decs" => self.months += (value * 120.0).round(),
-            "century" | "centuries" | "cent" | "c" => self.months += (value * 1_200.0).round(),
-            "millennium" | "millennia" | "mil" | "mils" => {
-                self.months += (value * 12_000.0).round();
-            }
+            "y" | "yr" | "yrs" | "year" | "years" => self.months += months(12.0),
+            "decade" | "decades" | "dec" | "decs" => self.months += months(120.0),
+            "century" | "centuries" | "cent" | "c" => self.months += months(1_200.0),
+            "millennium" | "millennia" | "mil" | "mils" => self.months += months(12_000.0),
             _ => return None,
         }
         Some(())
     }
 
-    fn add_days(&mut self, value: f64) {
-        self.days += value.trunc();
-        self.micros += value.fract() * MICROS_PER_DAY as f64;
+    /// Adds an amount of so many days.
+    fn add_days(&mut self, amount: Amount, days: f64) {
+        let rest = amount.fraction * days;
+        self.days += amount.whole * days + rest.trunc();
+        let rest = Amount { whole: 0.0, fraction: rest.fract() };
+        self.add_micros(rest, MICROS_PER_DAY as f64);
+    }
+
+    /// Adds an amount of so many microseconds: of two that are as near the one nearer to zero.
+    fn add_micros(&mut self, amount: Amount, micros: f64) {
+        let rest = amount.fraction * micros;
+        let up = if rest.fract().abs() > 0.5 { rest.signum() } else { 0.0 };
+        self.micros += amount.whole * micros + rest.trunc() + up;
     }
 
     /// Errors: 22015 for more than an interval holds.
@@ -382,7 +417,7 @@ impl Span {
 /// Numbers apart from the units that follow them.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for piece in text.split_whitespace() {
+    for piece in text.split(is_blank).filter(|piece| !piece.is_empty()) {
         let letters = |c: char| c.is_ascii_alphabetic();
         let mut rest = piece;
         while let Some(at) = rest.char_indices().skip(1).find_map(|(i, c)| {
@@ -397,6 +432,15 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// The microseconds of digits behind the point of a second: the nearest, and of two the even one.
+fn fraction_micros(digits: &str) -> Option<i64> {
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let share: f64 = format!("0.{digits}").parse().ok()?;
+    Some((share * MICROS_PER_SECOND as f64).round_ties_even() as i64)
+}
+
 /// `HH:MM[:SS[.f]]` in microseconds.
 fn clock_micros(text: &str) -> Option<i64> {
     let mut fields = text.split(':');
@@ -409,12 +453,7 @@ fn clock_micros(text: &str) -> Option<i64> {
         None => (0, 0),
         Some(field) => {
             let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
-            if !fraction.bytes().all(|b| b.is_ascii_digit()) {
-                return None;
-            }
-            let padded = format!("{fraction:0<7}");
-            let rounded = (number(&padded[..7])? + 5) / 10;
-            (number(whole)?, rounded)
+            (number(whole)?, fraction_micros(fraction)?)
         }
     };
     if fields.next().is_some() || minutes > 59 || seconds > 60 {

@@ -3,7 +3,7 @@
 
 use arrow_schema::Field;
 
-use crate::logical::LogicalType;
+use crate::logical::{ANY_LENGTH, LogicalType};
 use crate::oid::{self, WireType};
 
 /// A column of a table or view: the oid of the relation, the column's number from 1.
@@ -31,6 +31,21 @@ pub enum Declared {
     Own(LogicalType),
     /// One that is another here and has a number of its own to clients: no length.
     Text(u32),
+}
+
+impl Declared {
+    /// The type of a column that is made of it.
+    pub fn column_type(self) -> Option<LogicalType> {
+        let varchar = LogicalType::Varchar(ANY_LENGTH);
+        match self {
+            Declared::Own(ty) => Some(ty),
+            Declared::Text(oid::VARCHAR) => Some(varchar),
+            Declared::Text(array) if Some(array) == oid::array_of(oid::VARCHAR) => {
+                Some(varchar.array_of())
+            }
+            Declared::Text(_) => None,
+        }
+    }
 }
 
 const RELATION: &str = "relation";
@@ -75,6 +90,26 @@ pub fn wire_type(field: &Field) -> WireType {
         oid: note(field, TYPE).unwrap_or(own.oid),
         size: note(field, SIZE).unwrap_or(own.size),
         modifier: note(field, MODIFIER).unwrap_or(own.modifier),
+    }
+}
+
+/// The type of a column that is made of a field of a result: with the length that was declared, if it is text
+/// or an array of it.
+pub fn column_type(field: &Field) -> LogicalType {
+    let own = LogicalType::of_arrow(field.data_type()).unwrap_or(LogicalType::Text);
+    let wire = wire_type(field);
+    let text = |oid| match (oid, oid::characters(wire.modifier)) {
+        (oid::VARCHAR, length) => Some(LogicalType::Varchar(length.unwrap_or(ANY_LENGTH))),
+        (oid::BPCHAR, Some(length)) => Some(LogicalType::Char(length)),
+        _ => None,
+    };
+    match own {
+        LogicalType::Text => text(wire.oid).unwrap_or(own),
+        LogicalType::Array(LogicalType::Text) => {
+            let element = oid::element_of(wire.oid).and_then(text);
+            element.map_or(own, LogicalType::array_of)
+        }
+        own => own,
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod array;
 pub mod binary;
+pub mod blanks;
 pub mod datetime;
 pub mod described;
 mod error;
@@ -20,7 +21,7 @@ pub mod zone;
 
 pub use array::{parse_bytes, parse_uuid};
 pub use error::{SqlError, SqlResult, SqlState};
-pub use logical::{Column, LogicalType, Schema, UTC};
+pub use logical::{ANY_LENGTH, Column, LogicalType, Schema, UTC};
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ pub enum LogicalType {
     Numeric,
     /// `text`
     Text,
-    /// `varchar(n)`: at most `n` characters.
+    /// `varchar(n)`: at most `n` characters; [`ANY_LENGTH`] of them without a length.
     Varchar(u32),
     /// `char(n)`: at most `n` characters; trailing blanks are not significant and not stored.
     Char(u32),
@@ -60,6 +60,9 @@ pub enum LogicalType {
     Array(&'static LogicalType),
 }
 
+/// The length of a `varchar` that has none: more than a text can have.
+pub const ANY_LENGTH: u32 = u32::MAX;
+
 /// The zone of `timestamptz` vectors: instants are kept in UTC.
 pub const UTC: &str = "+00:00";
 
@@ -72,6 +75,42 @@ impl LogicalType {
         match self {
             LogicalType::Rounded(moment, _) => moment.plain(),
             other => other,
+        }
+    }
+
+    /// The type of such times that keeps so many digits of a second; `None` of what is no time.
+    pub fn with_digits(self, digits: u8) -> Option<LogicalType> {
+        let moment = match self.plain() {
+            LogicalType::Timestamp => Moment::Timestamp,
+            LogicalType::TimestampTz => Moment::TimestampTz,
+            LogicalType::Time => Moment::Time,
+            LogicalType::Interval => Moment::Interval,
+            _ => return None,
+        };
+        Some(moment.with_digits(digits))
+    }
+
+    /// Whether values are texts or bytes of any length.
+    pub fn is_long(self) -> bool {
+        matches!(self, LogicalType::Text | LogicalType::Varchar(ANY_LENGTH) | LogicalType::Bytea)
+    }
+
+    /// The type without limits of the lengths of texts.
+    pub fn without_length(self) -> LogicalType {
+        match self {
+            LogicalType::Varchar(_) | LogicalType::Char(_) => LogicalType::Text,
+            LogicalType::Array(element) => element.without_length().array_of(),
+            other => other,
+        }
+    }
+
+    /// Whether vectors of its Arrow type may hold values that a column of this type cuts, rounds or refuses.
+    pub fn has_limit(self) -> bool {
+        match self {
+            LogicalType::Varchar(ANY_LENGTH) => false,
+            LogicalType::Varchar(_) | LogicalType::Char(_) | LogicalType::Rounded(..) => true,
+            LogicalType::Array(element) => element.has_limit(),
+            _ => false,
         }
     }
 
@@ -106,12 +145,9 @@ impl LogicalType {
         }
     }
 
-    /// The array type with elements of this type (of `text`, where this limits its length).
+    /// The array type with elements of this type.
     pub fn array_of(self) -> LogicalType {
-        let element = match self {
-            LogicalType::Varchar(_) | LogicalType::Char(_) => LogicalType::Text,
-            other => other,
-        };
+        let element = self;
         let mut known = ELEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|e| ***e == element) {
             return LogicalType::Array(found);
@@ -174,7 +210,10 @@ impl LogicalType {
                 }
             }
             LogicalType::Numeric => 10,
-            LogicalType::Text | LogicalType::Bytea | LogicalType::Array(_) => 32,
+            LogicalType::Text
+            | LogicalType::Varchar(ANY_LENGTH)
+            | LogicalType::Bytea
+            | LogicalType::Array(_) => 32,
             LogicalType::Varchar(n) | LogicalType::Char(n) => (n as usize).div_ceil(2).min(64) + 2,
         }
     }
@@ -192,6 +231,7 @@ impl fmt::Display for LogicalType {
             LogicalType::Decimal { precision, scale } => write!(f, "numeric({precision},{scale})"),
             LogicalType::Numeric => f.write_str("numeric"),
             LogicalType::Text => f.write_str("text"),
+            LogicalType::Varchar(ANY_LENGTH) => f.write_str("character varying"),
             LogicalType::Varchar(n) => write!(f, "character varying({n})"),
             LogicalType::Char(n) => write!(f, "character({n})"),
             LogicalType::Date => f.write_str("date"),

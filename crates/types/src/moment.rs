@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_schema::DataType;
 
 use crate::datetime::infinite::is_finite;
@@ -59,7 +59,7 @@ impl Moment {
     }
 }
 
-/// Times rounded to so many digits of a second; other vectors as they are.
+/// Times, or those in arrays, rounded to so many digits of a second; other vectors as they are.
 pub fn rounded(array: &ArrayRef, digits: u8) -> ArrayRef {
     let unit = 10i64.pow(u32::from(DIGITS_MAX.saturating_sub(digits)));
     match array.data_type() {
@@ -83,6 +83,12 @@ pub fn rounded(array: &ArrayRef, digits: u8) -> ArrayRef {
                 ..span
             };
             Arc::new(spans.unary::<_, IntervalMonthDayNanoType>(round))
+        }
+        DataType::List(field) => {
+            let lists = array.as_list::<i32>();
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            let elements = rounded(lists.values(), digits);
+            Arc::new(ListArray::new(Arc::clone(field), offsets, elements, nulls))
         }
         _ => Arc::clone(array),
     }

@@ -1,6 +1,7 @@
 //! Types as PostgreSQL numbers them (its `pg_type.dat`).
 
-use crate::logical::LogicalType;
+use crate::blanks::is_blank;
+use crate::logical::{ANY_LENGTH, LogicalType};
 use crate::moment::Moment;
 use arrow_schema::{DataType, IntervalUnit};
 
@@ -103,8 +104,18 @@ pub fn array_of(element: u32) -> Option<u32> {
     ARRAYS.iter().find(|(_, e)| *e == element).map(|(array, _)| *array)
 }
 
+/// The type of the elements of such arrays.
+pub fn element_of(array: u32) -> Option<u32> {
+    ARRAYS.iter().find(|(a, _)| *a == array).map(|(_, element)| *element)
+}
+
 /// Bytes of the header that PostgreSQL counts into a type modifier.
 const VARHDRSZ: i32 = 4;
+
+/// How many characters the modifier of a text allows; `None` where it has no limit.
+pub fn characters(modifier: i32) -> Option<u32> {
+    u32::try_from(modifier.checked_sub(VARHDRSZ)?).ok()
+}
 
 /// Bytes of a value of a type that is `text` or `oid` here; -1 if they vary.
 pub fn size(oid: u32) -> i16 {
@@ -167,10 +178,17 @@ pub fn of_logical(ty: LogicalType) -> WireType {
         WireType { oid, size: -1, modifier }
     };
     match ty {
+        LogicalType::Varchar(ANY_LENGTH) => WireType { oid: VARCHAR, size: -1, modifier: -1 },
         LogicalType::Varchar(length) => text(VARCHAR, length),
         LogicalType::Char(length) => text(BPCHAR, length),
         LogicalType::Rounded(moment, digits) => {
             WireType { modifier: moment_modifier(moment, digits), ..of(&ty.arrow()) }
+        }
+        LogicalType::Array(element) => {
+            let WireType { oid, modifier, .. } = of_logical(*element);
+            // An array of arrays has the type of the inner ones.
+            let array = if is_array(oid) { Some(oid) } else { array_of(oid) };
+            WireType { oid: array.unwrap_or(TEXT), size: -1, modifier }
         }
         other => of(&other.arrow()),
     }
@@ -179,8 +197,9 @@ pub fn of_logical(ty: LogicalType) -> WireType {
 /// How many digits a number has behind the point, once its exponent is gone: two of `1e-2`.
 fn fraction_digits(number: &str) -> usize {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let digits = mantissa.split_once('.').map_or(0, |(_, digits)| digits.trim_end().len());
-    let exponent: i64 = exponent.trim_end().parse().unwrap_or(0);
+    let digits =
+        mantissa.split_once('.').map_or(0, |(_, digits)| digits.trim_end_matches(is_blank).len());
+    let exponent: i64 = exponent.trim_end_matches(is_blank).parse().unwrap_or(0);
     (digits as i64).saturating_sub(exponent).max(0) as usize
 }
 

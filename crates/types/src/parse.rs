@@ -16,9 +16,10 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_cast::parse::Parser;
 
 use crate::array::{parse_array, parse_bytes, parse_uuid};
+use crate::blanks::trimmed;
 use crate::datetime::{parse_date, parse_interval, parse_time, parse_timestamp, parse_timestamptz};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::logical::{Column, LogicalType};
+use crate::logical::{ANY_LENGTH, Column, LogicalType};
 use crate::numeric::{FREE_DIGITS, QUOTIENT_SCALE};
 
 /// Builds a column from text fields.
@@ -270,15 +271,15 @@ fn invalid(text: &str, ty: LogicalType) -> SqlError {
 }
 
 fn parse_bool(text: &str) -> SqlResult<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "t" | "true" | "yes" | "y" | "on" | "1" => Ok(true),
-        "f" | "false" | "no" | "n" | "off" | "0" => Ok(false),
+    match trimmed(text).to_ascii_lowercase().as_str() {
+        "t" | "tr" | "tru" | "true" | "y" | "ye" | "yes" | "on" | "1" => Ok(true),
+        "f" | "fa" | "fal" | "fals" | "false" | "n" | "no" | "of" | "off" | "0" => Ok(false),
         _ => Err(invalid(text, LogicalType::Bool)),
     }
 }
 
 fn parse_integer<T: TryFrom<i128>>(text: &str, ty: LogicalType) -> SqlResult<T> {
-    let wide: i128 = text.trim().parse().map_err(|_| invalid(text, ty))?;
+    let wide: i128 = trimmed(text).parse().map_err(|_| invalid(text, ty))?;
     T::try_from(wide).map_err(|_| {
         let message = format!("value \"{text}\" is out of range for type {ty}");
         SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
@@ -289,7 +290,7 @@ fn parse_primitive<T: ArrowPrimitiveType + Parser>(
     text: &str,
     ty: LogicalType,
 ) -> SqlResult<T::Native> {
-    T::parse(text.trim()).ok_or_else(|| invalid(text, ty))
+    T::parse(trimmed(text)).ok_or_else(|| invalid(text, ty))
 }
 
 /// A number that is infinite, or zero, must have been written so.
@@ -301,7 +302,7 @@ fn in_range<F: Copy + Into<f64>>(value: F, text: &str, ty: LogicalType) -> SqlRe
     };
     match lost {
         true => {
-            let message = format!("\"{}\" is out of range for type {ty}", text.trim());
+            let message = format!("\"{}\" is out of range for type {ty}", trimmed(text));
             Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message))
         }
         false => Ok(value),
@@ -363,11 +364,11 @@ fn parse_numeric(text: &str) -> SqlResult<i256> {
 
 /// The text without blanks and exponent.
 fn plain_decimal(text: &str, ty: LogicalType) -> SqlResult<Cow<'_, str>> {
-    if is_special(text.trim()) {
+    if is_special(trimmed(text)) {
         return Err(SqlError::unsupported("NaN and infinity as numeric")
             .with_hint("double precision has them"));
     }
-    crate::numeric::without_exponent(text.trim()).ok_or_else(|| invalid(text, ty))
+    crate::numeric::without_exponent(trimmed(text)).ok_or_else(|| invalid(text, ty))
 }
 
 fn is_special(text: &str) -> bool {
@@ -414,6 +415,7 @@ pub fn fit_text(text: &str, ty: LogicalType) -> SqlResult<&str> {
         return Err(SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message));
     }
     let (limit, text) = match ty {
+        LogicalType::Varchar(ANY_LENGTH) => return Ok(text),
         LogicalType::Char(n) => (n, text.trim_end_matches(' ')),
         LogicalType::Varchar(n) => (n, text),
         _ => return Ok(text),

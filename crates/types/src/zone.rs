@@ -10,7 +10,8 @@ use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZo
 use chrono_tz::{TZ_VARIANTS, Tz};
 
 use crate::datetime::infinite::is_finite;
-use crate::datetime::units::MICROS_PER_SECOND;
+use crate::datetime::units::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::datetime::{civil_of, days_of};
 use crate::error::{SqlError, SqlResult, SqlState};
 
 /// The first and the last moment that is not infinite.
@@ -123,8 +124,7 @@ impl Zone {
     pub fn offset_at(self, utc_micros: i64) -> i64 {
         let seconds = match self {
             Zone::Fixed(seconds) => seconds,
-            // The rules of the last years known hold for all that follow.
-            Zone::Named(tz) => match moment(utc_micros) {
+            Zone::Named(tz) => match known_moment(tz, utc_micros) {
                 Some(utc) => tz.offset_from_utc_datetime(&utc).fix().local_minus_utc(),
                 None => 0,
             },
@@ -134,10 +134,13 @@ impl Zone {
 
     /// What the clock of the zone is called at an instant: `CEST`, or `+05:30` where it has no name.
     pub fn abbreviation_at(self, utc_micros: i64) -> String {
-        match (self, moment(utc_micros)) {
-            (Zone::Named(tz), Some(utc)) => tz.offset_from_utc_datetime(&utc).to_string(),
-            (Zone::UTC, _) => "UTC".to_owned(),
-            (fixed, _) => shown_offset(fixed.offset_at(utc_micros)),
+        match self {
+            Zone::Named(tz) => match known_moment(tz, utc_micros) {
+                Some(utc) => tz.offset_from_utc_datetime(&utc).to_string(),
+                None => shown_offset(0),
+            },
+            Zone::UTC => "UTC".to_owned(),
+            fixed => shown_offset(fixed.offset_at(utc_micros)),
         }
     }
 
@@ -157,7 +160,7 @@ impl Zone {
         }
         let seconds = match self {
             Zone::Fixed(seconds) => seconds,
-            Zone::Named(tz) => match moment(local_micros) {
+            Zone::Named(tz) => match known_moment(tz, local_micros) {
                 Some(local) => match tz.offset_from_local_datetime(&local) {
                     MappedLocalTime::Single(offset) => offset.fix().local_minus_utc(),
                     MappedLocalTime::Ambiguous(_, later) => later.fix().local_minus_utc(),
@@ -175,6 +178,45 @@ impl Zone {
 fn before(tz: Tz, local: NaiveDateTime) -> i32 {
     let earlier = local.checked_sub_signed(TimeDelta::days(1)).unwrap_or(local);
     tz.offset_from_utc_datetime(&earlier).fix().local_minus_utc()
+}
+
+/// The years at the end of the tables in which all kinds of calendars occur: 28 years without an exception
+/// among leap years.
+const LAST_YEARS: std::ops::RangeInclusive<i64> = 2072..=2099;
+
+/// The first moment behind the tables, 2100-01-01.
+const BEHIND_TABLES: i64 = 4_102_444_800 * MICROS_PER_SECOND;
+
+/// A moment with the same distance from UTC that the tables know: the rule by which they end goes on, so a later
+/// moment is that of a year with the same calendar.
+fn known_moment(tz: Tz, micros: i64) -> Option<NaiveDateTime> {
+    if micros < BEHIND_TABLES {
+        return moment(micros);
+    }
+    let days = micros.div_euclid(MICROS_PER_DAY);
+    let first_day = |year: i64| days_of(year, 1, 1);
+    let calendar = |year: i64| {
+        let (first, next) = (first_day(year)?, first_day(year + 1)?);
+        Some((first.rem_euclid(7), next - first))
+    };
+    let year = civil_of(days).year;
+    let wanted = calendar(year)?;
+    // Some zones still change their rules within those years.
+    let like = match changes(tz, *LAST_YEARS.end()) {
+        true => LAST_YEARS.rev().find(|like| calendar(*like) == Some(wanted))?,
+        false => *LAST_YEARS.end(),
+    };
+    let distance = (first_day(year)? - first_day(like)?) * MICROS_PER_DAY;
+    moment(micros - distance)
+}
+
+/// Whether a zone has two distances from UTC in a year.
+fn changes(tz: Tz, year: i64) -> bool {
+    let offset = |month: i32| {
+        let micros = days_of(year, month, 15)? * MICROS_PER_DAY;
+        Some(tz.offset_from_utc_datetime(&moment(micros)?).fix().local_minus_utc())
+    };
+    (2..=12).any(|month| offset(month) != offset(1))
 }
 
 fn moment(micros: i64) -> Option<NaiveDateTime> {

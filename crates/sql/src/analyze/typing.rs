@@ -236,7 +236,7 @@ fn read(text: &str, ty: &DataType) -> Result<Expr> {
 
 /// The narrowest decimal that holds the text exactly.
 pub(crate) fn numeric_of(text: &str) -> DataType {
-    let plain = types::numeric::without_exponent(text.trim()).unwrap_or_default();
+    let plain = types::numeric::without_exponent(types::blanks::trimmed(text)).unwrap_or_default();
     let fraction = plain.split_once('.').map_or(0, |(_, f)| f.len());
     DataType::Decimal128(38, fraction.min(30) as i8)
 }

@@ -1,5 +1,6 @@
 //! Dates and times in the many forms that PostgreSQL reads, with month before day (`DateStyle` MDY).
 
+use crate::blanks::is_blank;
 use crate::zone::{self, Zone};
 
 use super::{clock_micros, days_of};
@@ -88,7 +89,7 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, Problem> {
     while at < bytes.len() {
         let start = at;
         match bytes[at] {
-            b if b.is_ascii_whitespace() || b == b',' => at += 1,
+            b if is_blank(char::from(b)) || b == b',' => at += 1,
             b'0'..=b'9' => {
                 let end = run(at, &|b| b.is_ascii_digit());
                 let next = bytes.get(end).copied().unwrap_or(b' ');
