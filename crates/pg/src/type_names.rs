@@ -1,6 +1,6 @@
 //! Types by oid and modifier, and their names in SQL.
 
-use types::LogicalType;
+use types::{ANY_LENGTH, LogicalType};
 
 use crate::builtin::{BuiltinType, type_by_name, type_by_oid};
 
@@ -66,13 +66,19 @@ pub(crate) fn of(ty: LogicalType) -> (i64, i64) {
         LogicalType::Decimal { precision, scale } => {
             (i64::from(precision) << 16 | i64::from(scale) & 0x7ff) + HEADER
         }
+        LogicalType::Varchar(ANY_LENGTH) => -1,
         LogicalType::Varchar(n) | LogicalType::Char(n) => i64::from(n) + HEADER,
         LogicalType::Rounded(moment, digits) => {
             i64::from(types::oid::moment_modifier(moment, digits))
         }
+        LogicalType::Array(element) => of(*element).1,
         _ => -1,
     };
-    (by_sql_name(&ty.plain().to_string()).map_or(0, |t| t.oid), modifier)
+    let oid = match ty {
+        LogicalType::Array(element) => type_by_oid(of(*element).0).map_or(0, |t| t.array),
+        plain => by_sql_name(&plain.plain().to_string()).map_or(0, |t| t.oid),
+    };
+    (oid, modifier)
 }
 
 /// The oid of a type that a relation's definition names, blanks as underscores.

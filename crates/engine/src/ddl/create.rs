@@ -9,7 +9,7 @@ use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
 use sql::constraints::Deferral;
 use sql::parse::CreateTable;
 use storage::TreeId;
-use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::names::exists;
 use super::sequence::name_sequences;
@@ -217,7 +217,7 @@ fn stored_as(
 fn columns_of(rows: &Schema) -> Vec<Column> {
     let column = |field: &Arc<arrow_schema::Field>| Column {
         name: field.name().clone(),
-        ty: LogicalType::of_arrow(field.data_type()).unwrap_or(LogicalType::Text),
+        ty: types::described::column_type(field),
         nullable: true,
     };
     rows.fields().iter().map(column).collect()

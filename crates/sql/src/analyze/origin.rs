@@ -10,11 +10,10 @@ use datafusion_expr::expr::{Case, ScalarFunction};
 use datafusion_expr::logical_plan::{Distinct, Join};
 use datafusion_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, ScalarUDF};
 use types::described::{Declared, Origin, Place};
-use types::{LogicalType, oid};
+use types::{ANY_LENGTH, LogicalType, oid};
 
-use crate::analyze::column_types::ANY_NUMERIC;
+use crate::analyze::column_types::{self, ANY_NUMERIC};
 use crate::analyze::tables::CatalogTable;
-use crate::analyze::told::CAST;
 use crate::catalog::Catalog;
 
 /// The origins of a plan's columns, in order.
@@ -145,10 +144,8 @@ impl Finder<'_> {
 
     /// What is the same in all branches of a set operation: a type, but no place.
     fn of_union(&self, inputs: &[Arc<LogicalPlan>], column: usize) -> Origin {
-        let mut types = inputs.iter().map(|input| self.of_column(input, column).declared);
-        let first = types.next().flatten();
-        let same = types.all(|ty| ty == first);
-        Origin { place: None, declared: first.filter(|_| same) }
+        let types = inputs.iter().map(|input| self.of_column(input, column).declared);
+        Origin { place: None, declared: common(types) }
     }
 
     fn of_nth(&self, exprs: &[Expr], column: usize, input: &LogicalPlan) -> Origin {
@@ -174,7 +171,21 @@ impl Finder<'_> {
             Expr::Cast(cast) => Origin { place: None, declared: cast_type(&cast.field) },
             Expr::Case(case) => Origin { place: None, declared: self.of_results(case, input) },
             Expr::ScalarFunction(call) => match (call.func.name(), call.args.as_slice()) {
-                ("array_or_empty", [array]) => Origin { place: None, ..self.of_expr(array, input) },
+                ("array_or_empty", [array]) | ("elements_cut", [array, ..]) => {
+                    Origin { place: None, ..self.of_expr(array, input) }
+                }
+                ("coalesce", all) => {
+                    let types = all.iter().map(|expr| self.of_expr(expr, input).declared);
+                    Origin { place: None, declared: common(types).filter(|ty| is_text(*ty)) }
+                }
+                ("array_element", [array, _]) => {
+                    let array = self.of_expr(array, input).declared.and_then(Declared::column_type);
+                    let element = match array {
+                        Some(LogicalType::Array(element)) => Some(Declared::Own(*element)),
+                        _ => None,
+                    };
+                    Origin { place: None, declared: element.filter(|ty| is_text(*ty)) }
+                }
                 ("regclassout", _) => Origin { place: None, declared: REGCLASS },
                 (name, _) => Origin { place: None, declared: result_type(name) },
             },
@@ -187,9 +198,7 @@ impl Finder<'_> {
     fn of_results(&self, case: &Case, input: &LogicalPlan) -> Option<Declared> {
         let results = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
         let results = results.filter(|result| !is_null(result));
-        let mut types = results.map(|result| self.of_expr(result, input).declared);
-        let first = types.next().flatten()?;
-        (matches!(first, Declared::Text(_)) && types.all(|ty| ty == Some(first))).then_some(first)
+        common(results.map(|result| self.of_expr(result, input).declared)).filter(|ty| is_text(*ty))
     }
 
     /// An array of names is one to clients too.
@@ -207,8 +216,36 @@ impl Finder<'_> {
                 let declared = oid::array_of(element).map(Declared::Text);
                 Origin { place: None, declared }
             }
+            Some(Declared::Own(ty @ LogicalType::Varchar(_))) => {
+                Origin { place: None, declared: Some(Declared::Own(ty.array_of())) }
+            }
             _ => Origin::default(),
         }
+    }
+}
+
+/// What values have in common: the type that all have, or of texts that of the first.
+fn common(mut types: impl Iterator<Item = Option<Declared>>) -> Option<Declared> {
+    let first = types.next().flatten()?;
+    let (mut same, mut texts) = (true, true);
+    for ty in types {
+        same &= ty == Some(first);
+        texts &= ty.is_none_or(is_text);
+    }
+    let is_varchar = matches!(first.column_type(), Some(LogicalType::Varchar(_)));
+    match same {
+        true => Some(first),
+        false => (is_varchar && texts).then_some(Declared::Own(LogicalType::Varchar(ANY_LENGTH))),
+    }
+}
+
+/// Whether it is `text` here.
+fn is_text(declared: Declared) -> bool {
+    match declared {
+        Declared::Own(ty) => {
+            matches!(ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_))
+        }
+        Declared::Text(oid) => !oid::is_array(oid),
     }
 }
 
@@ -233,11 +270,8 @@ fn result_type(function: &str) -> Option<Declared> {
 }
 
 fn cast_type(field: &arrow_schema::Field) -> Option<Declared> {
-    if let Some(oid) = field.metadata().get(CAST).and_then(|oid| oid.parse().ok()) {
-        return Some(Declared::Text(oid));
-    }
     match field.data_type() == &ANY_NUMERIC {
         true => None,
-        false => LogicalType::of_arrow(field.data_type()).map(Declared::Own),
+        false => column_types::declared(field),
     }
 }

@@ -26,10 +26,9 @@ pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Colu
     let origins = crate::analyze::origin::origins(&plan, catalog);
     let own = plan.schema().fields().iter().zip(origins).filter(|(field, _)| !is_stand_in(field));
     let column = |(f, origin): (&Arc<arrow_schema::Field>, Origin)| {
-        let ty = match origin.declared {
-            Some(Declared::Own(ty)) => ty,
-            _ => LogicalType::of_arrow(f.data_type()).unwrap_or(LogicalType::Text),
-        };
+        let declared = origin.declared.and_then(Declared::column_type);
+        let own = || LogicalType::of_arrow(f.data_type()).unwrap_or(LogicalType::Text);
+        let ty = declared.unwrap_or_else(own);
         Column { name: f.name().clone(), ty, nullable: true }
     };
     Ok(own.map(column).collect())

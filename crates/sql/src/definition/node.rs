@@ -3,7 +3,7 @@
 use datafusion_sql::sqlparser::ast::{self, BinaryOperator, UnaryOperator, Value};
 use types::parse::ColumnParser;
 use types::text::format_value;
-use types::{Column, LogicalType, Schema};
+use types::{ANY_LENGTH, Column, LogicalType, Schema};
 
 use crate::parse::column_type;
 use crate::parse::object_name::identifier;
@@ -137,7 +137,7 @@ impl Node {
 fn typed(text: String, ty: LogicalType) -> Option<Node> {
     let canonical = match ty {
         LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => text,
-        LogicalType::Decimal { .. } => text.trim().to_owned(),
+        LogicalType::Decimal { .. } => types::blanks::trimmed(&text).to_owned(),
         _ => {
             let mut parser =
                 ColumnParser::new(&Column { name: String::new(), ty, nullable: false });
@@ -364,7 +364,7 @@ fn cast_type(ty: &ast::DataType) -> Option<LogicalType> {
             Some(NUMERIC)
         }
         DataType::Varchar(None) | DataType::CharacterVarying(None) => {
-            Some(LogicalType::Varchar(u32::MAX))
+            Some(LogicalType::Varchar(ANY_LENGTH))
         }
         DataType::Char(_) | DataType::Character(_) => None,
         other => match column_type(other).ok()? {

@@ -35,24 +35,18 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
         let column = Column { ty: column.ty.plain(), ..column.clone() };
         return assign(&types::moment::rounded(values, digits), &column);
     }
-    let measured = matches!(column.ty, LogicalType::Varchar(_) | LogicalType::Char(_));
-    if *from == to && !measured && (column.nullable || values.null_count() == 0) {
+    if *from == to && !column.ty.has_limit() && (column.nullable || values.null_count() == 0) {
         return Ok(Arc::clone(values));
     }
     if !is_assignable(from, &to) {
         return Err(mismatch(from, column));
     }
     // Widened, a float is what it was, which the fewest digits that tell it from others are not.
-    let is_widened = match (from, &to) {
-        (DataType::List(from), DataType::List(to)) => is_wider(from.data_type(), to.data_type()),
-        (from, to) => is_wider(from, to),
+    let is_converted = match (from, &to) {
+        (DataType::List(from), DataType::List(to)) => is_cast(from.data_type(), to.data_type()),
+        (from, to) => is_cast(from, to),
     };
-    let rounded = is_widened || (from.is_numeric() && to.is_integer());
-    let values = if rounded { convert(values, &to)? } else { Arc::clone(values) };
-    let values = match (values.data_type(), &to) {
-        (DataType::Timestamp(..), DataType::Date32) => convert(&values, &to)?,
-        _ => values,
-    };
+    let values = if is_converted { convert(values, &to)? } else { Arc::clone(values) };
     let mut parser = ColumnParser::new(column);
     for row in 0..values.len() {
         parser.push(format_value(&values, row).as_deref())?;
@@ -126,6 +120,15 @@ fn mismatch(from: &DataType, column: &Column) -> SqlError {
         .with_hint("you will need to rewrite or cast the expression")
 }
 
+/// Whether values are converted as a cast does, rather than by their texts.
+fn is_cast(from: &DataType, to: &DataType) -> bool {
+    is_wider(from, to)
+        || (from.is_numeric() && to.is_integer())
+        || matches!((from, to), (DataType::Timestamp(..), DataType::Date32))
+        // As text a boolean is a word.
+        || (*from == DataType::Boolean && to.is_string())
+}
+
 fn is_wider(from: &DataType, to: &DataType) -> bool {
     (from, to) == (&DataType::Float32, &DataType::Float64)
 }
@@ -167,8 +170,13 @@ pub(super) fn literal_of(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Ex
     cast_to(value, ty)
 }
 
-/// The value, cast.
+/// The value, cast; what is longer than the elements of an array may be is not cut, but refused when it is
+/// assigned.
 pub(super) fn cast_to(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr> {
+    let ty = match ty {
+        LogicalType::Array(_) => ty.without_length(),
+        other => other,
+    };
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&ty.to_string());
     let data_type = parser.and_then(|mut p| p.parse_data_type());
     let data_type = data_type.map_err(|e| SqlError::internal(e.to_string()))?;

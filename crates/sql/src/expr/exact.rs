@@ -22,6 +22,7 @@ use types::{SqlError, SqlState};
 
 use crate::cast::own::OwnCast;
 use crate::cast::strict::STRICT_CAST;
+use crate::expr::elements::CastElements;
 use crate::walk::nodes::Nodes;
 
 /// Replaces the parts of `expr` that would wrap around, cut off, or divide by zero silently.
@@ -49,6 +50,11 @@ pub(super) fn harden(
                 OwnCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
         {
             return Ok(Transformed::yes(Arc::new(own) as _));
+        }
+        if let Some(cast) = downcast::<CastExpr>(&node)
+            && let Some(each) = CastElements::of(cast, schema)?
+        {
+            return Ok(Transformed::yes(Arc::new(each) as _));
         }
         if let Some(cast) = downcast::<CastExpr>(&node)
             && rounds(&cast.expr().data_type(schema)?, cast.cast_type())

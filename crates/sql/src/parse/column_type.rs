@@ -4,7 +4,7 @@ use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo,
 };
 use types::moment::{DIGITS_MAX, Moment};
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{ANY_LENGTH, LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::parse::type_names;
 
@@ -30,7 +30,7 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
         DataType::Text => LogicalType::Text,
         DataType::Varchar(None)
         | DataType::CharacterVarying(None)
-        | DataType::CharVarying(None) => LogicalType::Text,
+        | DataType::CharVarying(None) => LogicalType::Varchar(ANY_LENGTH),
         DataType::Varchar(Some(length))
         | DataType::CharacterVarying(Some(length))
         | DataType::CharVarying(Some(length)) => LogicalType::Varchar(characters(length)?),
@@ -60,9 +60,6 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
         ) => match column_type(element)? {
             // Dimensions are no part of the type.
             array @ LogicalType::Array(_) => array,
-            element @ LogicalType::Rounded(..) => {
-                return Err(SqlError::unsupported(format!("an array of {element}")));
-            }
             element => element.array_of(),
         },
         DataType::Custom(name, modifiers) => type_names::named(name, modifiers)?,

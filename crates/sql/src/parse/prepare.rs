@@ -68,7 +68,7 @@ fn type_number(ty: &ast::DataType) -> SqlResult<u32> {
         // The digits are those of the value.
         D::Numeric(_) | D::Decimal(_) | D::Dec(_) => Ok(oid::NUMERIC),
         D::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(0),
-        other => Ok(oid::of(&column_type(other)?.arrow()).oid),
+        other => Ok(oid::of_logical(column_type(other)?).oid),
     }
 }
 

@@ -2,7 +2,7 @@
 //! schema, and those that PostgreSQL has besides.
 
 use datafusion_sql::sqlparser::ast::{ArrayElemTypeDef, DataType, ObjectName};
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{ANY_LENGTH, LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::parse::object_name::identifier;
 
@@ -31,7 +31,8 @@ fn of_catalog(name: &str) -> Option<LogicalType> {
         "float4" => LogicalType::Float32,
         "float8" => LogicalType::Float64,
         "numeric" => LogicalType::Numeric,
-        "text" | "varchar" | "bpchar" | "name" => LogicalType::Text,
+        "varchar" => LogicalType::Varchar(ANY_LENGTH),
+        "text" | "bpchar" | "name" => LogicalType::Text,
         "date" => LogicalType::Date,
         "time" => LogicalType::Time,
         "timestamp" => LogicalType::Timestamp,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, TableScan};
-use types::LogicalType;
 
 use crate::analyze::tables::CatalogTable;
 use crate::catalog::{TableDef, TableStorage};
@@ -158,7 +157,7 @@ pub(crate) fn fetched(def: &TableDef, columns: &[usize], page_bytes: f64) -> Fet
     let vector = |column: &usize| {
         let pages = 1.0 + pages_of(column) * VECTOR_ROWS / rows;
         match def.schema.columns[*column].ty.plain() {
-            LogicalType::Text | LogicalType::Bytea => pages.min(PAGES_OF_TEXT),
+            ty if ty.is_long() => pages.min(PAGES_OF_TEXT),
             _ => pages,
         }
     };

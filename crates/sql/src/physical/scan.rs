@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion_common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
 use datafusion_expr::utils::{conjunction as all_of, split_conjunction};
 use datafusion_expr::{Expr as Logical, TableScan};
-use types::{LogicalType, SqlError, SqlResult};
+use types::{SqlError, SqlResult};
 
 use super::base::{VECTOR_ROWS, body_bytes, fetched, tree_pages};
 use super::ranges::{Demand, Ranges, demands, equalities, ranges};
@@ -57,7 +57,7 @@ impl Wanted<'_> {
             stored.count += 1.0;
             stored.bytes += bytes;
             let ty = self.def.schema.columns[column].ty.plain();
-            if matches!(ty, LogicalType::Text | LogicalType::Bytea) {
+            if ty.is_long() {
                 stored.text_bytes += bytes;
             }
         }

@@ -13,7 +13,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::Catalog;
-use crate::parse::expressions::{bpchar, call, cast_as, parsed_query, plain_arguments};
+use crate::parse::expressions::{call, cast_as, parsed_query, plain_arguments};
 use crate::parse::object_name::{identifier, last_name};
 use crate::parse::set_functions::{SERIES, SET_FUNCTIONS};
 use crate::rewrite::relations::Relations;
@@ -182,6 +182,12 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
                 None => return Ok(()),
             }
         }
+        Expr::TypedString(typed) => {
+            match shortened(&Expr::Value(typed.value.clone()), &typed.data_type) {
+                Some(replaced) => replaced,
+                None => return Ok(()),
+            }
+        }
         Expr::UnaryOp { op, expr } => match prefix_operator(op, expr) {
             Some(replaced) => replaced,
             None => return Ok(()),
@@ -306,18 +312,19 @@ fn shortened(expr: &Expr, ty: &DataType) -> Option<Expr> {
     }
 }
 
-fn shortened_to(expr: &Expr, length: &CharacterLength, padded: bool) -> Option<Expr> {
-    let CharacterLength::IntegerLength { length, .. } = length else { return None };
+fn shortened_to(expr: &Expr, written: &CharacterLength, padded: bool) -> Option<Expr> {
+    let CharacterLength::IntegerLength { length, .. } = written else { return None };
     if !(1..=10_485_760).contains(length) {
         return None;
     }
     let plain = if padded { DataType::Text } else { DataType::Varchar(None) };
+    let given = Some(*written);
     let count = Expr::value(Value::Number(length.to_string(), false));
     let cut = call("left", vec![cast_as(expr.clone(), plain), count]);
     // Blanks at the end of `char` mean nothing and are not kept.
     Some(match padded {
-        true => cast_as(call("rtrim", vec![cut]), bpchar()),
-        false => cast_as(cut, DataType::Varchar(None)),
+        true => cast_as(call("rtrim", vec![cut]), DataType::Char(given)),
+        false => cast_as(cut, DataType::Varchar(given)),
     })
 }
 

@@ -111,7 +111,9 @@ impl Altered {
                     ));
                 }
                 let quoted = format!("\"{}\"", column.replace('"', "\"\""));
-                let expression = using.clone().unwrap_or_else(|| format!("{quoted}::{ty}"));
+                // What is too long for the type is refused when it is assigned; a cast would cut it.
+                let plain = ty.without_length();
+                let expression = using.clone().unwrap_or_else(|| format!("{quoted}::{plain}"));
                 self.origins[ordinal] = match &self.origins[ordinal] {
                     Origin::Old(_) => Origin::Expression(expression),
                     _ => return Err(SqlError::unsupported("altering a new column's type")),

@@ -6,10 +6,11 @@ use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::Cast;
 use datafusion_expr::{Expr, ExprSchemable, cast};
 use types::numeric::FREE;
-use types::{SqlError, SqlState};
+use types::{SqlError, SqlState, oid};
 
 use crate::analyze::column_types;
 use crate::analyze::column_types::ANY_NUMERIC;
+use crate::analyze::told::told_oid;
 use crate::analyze::typing::{numeric_of, read, unknown};
 use crate::functions::library::call;
 use crate::render::type_name;
@@ -94,9 +95,28 @@ pub(crate) fn typed(given: Cast, schema: &DFSchema) -> Result<Expr> {
         let digits = Expr::Literal(ScalarValue::Int32(Some(i32::from(digits))), None);
         return call("round_time", vec![all, digits]);
     }
+    if let Some((characters, field)) = column_types::characters_left(&given.field)
+        && matches!(field.data_type(), DataType::List(_))
+    {
+        let all = typed(Cast { expr: given.expr, field }, schema)?;
+        let is_padded = Some(told_oid(&given.field)) == oid::array_of(oid::BPCHAR);
+        let characters = Expr::Literal(ScalarValue::Int64(Some(i64::from(characters))), None);
+        let is_padded = Expr::Literal(ScalarValue::Boolean(Some(is_padded)), None);
+        return call("elements_cut", vec![all, characters, is_padded]);
+    }
     let from = given.expr.get_type(schema)?;
     if *given.field.data_type() != ANY_NUMERIC {
         check(&from, given.field.data_type())?;
+        let midnight = || Expr::Literal(ScalarValue::Time64Microsecond(Some(0)), None);
+        match (&from, given.field.data_type()) {
+            (DataType::Time64(_), DataType::Interval(_)) => {
+                return call("time_minus_span", vec![*given.expr, midnight()]);
+            }
+            (DataType::Interval(_), DataType::Time64(_)) => {
+                return call("time_plus_span", vec![midnight(), *given.expr]);
+            }
+            _ => {}
+        }
         let given = match digits_left(&from, given.field.data_type()) {
             Some(digits) if !matches!(*given.expr, Expr::Literal(..)) => rounded(given, digits)?,
             _ => given,
@@ -135,20 +155,40 @@ fn rounded(given: Cast, digits: i8) -> Result<Cast> {
     Ok(Cast { expr: Box::new(inner), field: given.field })
 }
 
+/// A cast between arrays whose elements only have their texts in common, as far as the library knows.
+fn by_text(given: Cast, from: &DataType) -> Result<Expr> {
+    let text = match is_uuids(from) {
+        true => call("uuid_out", vec![*given.expr])?,
+        false => cast(*given.expr, DataType::Utf8View),
+    };
+    match is_uuids(given.field.data_type()) {
+        true => call("uuid_array_in", vec![text]),
+        false => Ok(Expr::Cast(Cast { expr: Box::new(text), field: given.field })),
+    }
+}
+
+const UUID: DataType = DataType::FixedSizeBinary(16);
+
+fn is_uuids(ty: &DataType) -> bool {
+    matches!(ty, DataType::List(field) if *field.data_type() == UUID)
+}
+
 /// Casts between text and uuid, and arrays of it, which the library does not know as types of each other.
 fn uuid_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
-    const UUID: DataType = DataType::FixedSizeBinary(16);
     let to = given.field.data_type();
-    let is_array =
-        |ty: &DataType| matches!(ty, DataType::List(field) if *field.data_type() == UUID);
-    if *to != UUID && !to.is_string() && !is_array(to) {
+    let from = given.expr.get_type(schema)?;
+    if *to != UUID && !to.is_string() && !matches!(to, DataType::List(_)) {
         return Ok(Expr::Cast(given));
     }
-    let from = given.expr.get_type(schema)?;
-    if is_array(to) && from.is_string() {
+    if let (DataType::List(one), DataType::List(other)) = (&from, to)
+        && !arrow_cast::can_cast_types(one.data_type(), other.data_type())
+    {
+        return by_text(given, &from);
+    }
+    if is_uuids(to) && from.is_string() {
         return call("uuid_array_in", vec![*given.expr]);
     }
-    if to.is_string() && is_array(&from) {
+    if to.is_string() && is_uuids(&from) {
         return call("uuid_out", vec![*given.expr]);
     }
     match (unknown(&given.expr), *to == UUID) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, Int32Array, ListArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StringViewArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 use arrow_select::take::take;
@@ -25,6 +25,13 @@ pub(crate) fn register(functions: &mut Functions) {
         &[Ty::List, Ty::Int],
         |args, _| args[0].clone(),
         |args| parts(args, |row, length| without_last(length, args.int(1, row))),
+    );
+    // A cast to an array of texts of limited length.
+    functions.strict(
+        "elements_cut",
+        &[Ty::List, Ty::Big, Ty::Bool],
+        |args, _| args[0].clone(),
+        elements_cut,
     );
     // What `array[lower:upper]` is.
     functions.strict(
@@ -51,6 +58,29 @@ pub(crate) fn register(functions: &mut Functions) {
             },
         );
     }
+}
+
+/// Texts in arrays without what is longer than so many characters and, where blanks at their end mean nothing,
+/// without those.
+fn elements_cut(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let DataType::List(field) = args.ty else {
+        return Err(SqlError::internal("elements of no array"));
+    };
+    if args.rows == 0 {
+        return Ok(Arc::clone(&args.arrays[0]));
+    }
+    // They are those of a type: the same in all rows.
+    let length = usize::try_from(args.big(1, 0)).unwrap_or(0);
+    let is_padded = args.arrays[2].as_boolean().value(0);
+    let lists = args.arrays[0].as_list::<i32>();
+    let cut = |text: &str| -> String {
+        let kept: String = text.chars().take(length).collect();
+        if is_padded { kept.trim_end_matches(' ').to_owned() } else { kept }
+    };
+    let elements = lists.values().as_string_view().iter().map(|text| text.map(cut));
+    let elements = Arc::new(elements.collect::<StringViewArray>());
+    let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+    Ok(Arc::new(ListArray::new(Arc::clone(field), offsets, elements, nulls)))
 }
 
 /// An empty array has no dimensions.
