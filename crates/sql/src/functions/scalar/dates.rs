@@ -156,26 +156,27 @@ pub(crate) fn micros(span: IntervalMonthDayNano) -> i128 {
 
 fn spans(functions: &mut Functions) {
     functions.strict("span_plus_span", &[Ty::Interval, Ty::Interval], interval, |args| {
-        spans_of(args, |row| combine(args.interval(0, row), args.interval(1, row), 1))
+        spans_of(args, |row| added(args.interval(0, row), args.interval(1, row), 1))
     });
     functions.strict("span_minus_span", &[Ty::Interval, Ty::Interval], interval, |args| {
-        spans_of(args, |row| combine(args.interval(0, row), args.interval(1, row), -1))
+        spans_of(args, |row| added(args.interval(0, row), args.interval(1, row), -1))
     });
     functions.strict("span_times", &[Ty::Interval, Ty::Float], interval, |args| {
-        spans_of(args, |row| scaled(args.interval(0, row), args.float(1, row)))
+        spans_of(args, |row| multiplied(args.interval(0, row), args.float(1, row)))
     });
     functions.strict("times_span", &[Ty::Float, Ty::Interval], interval, |args| {
-        spans_of(args, |row| scaled(args.interval(1, row), args.float(0, row)))
+        spans_of(args, |row| multiplied(args.interval(1, row), args.float(0, row)))
     });
     functions.strict("span_divided", &[Ty::Interval, Ty::Float], interval, |args| {
         spans_of(args, |row| match args.float(1, row) {
             0.0 => Err(crate::error::division_by_zero()),
-            divisor => scaled(args.interval(0, row), 1.0 / divisor),
+            divisor => scaled(args.interval(0, row), |part| part / divisor),
         })
     });
 }
 
-fn combine(
+/// The sum of two intervals, or with the sign -1 their difference.
+pub(crate) fn added(
     a: IntervalMonthDayNano,
     b: IntervalMonthDayNano,
     sign: i64,
@@ -187,19 +188,26 @@ fn combine(
     )
 }
 
+/// An interval so many times.
+pub(crate) fn multiplied(s: IntervalMonthDayNano, factor: f64) -> SqlResult<IntervalMonthDayNano> {
+    scaled(s, |part| part * factor)
+}
+
 /// Fractions of months become days, fractions of days time.
-fn scaled(s: IntervalMonthDayNano, factor: f64) -> SqlResult<IntervalMonthDayNano> {
-    let months = f64::from(s.months) * factor;
-    let month_days = (months.fract() * 30.0 * 1e6).round() / 1e6;
-    let days = f64::from(s.days) * factor;
-    let rest = ((days.fract() + month_days.fract()) * 1e6).round() / 1e6;
-    let (carried, rest) = (rest.trunc(), rest.fract());
-    let clock = micros(s) as f64 * factor + rest * DAY as f64;
-    span(
-        months.trunc() as i64,
-        (days.trunc() + month_days.trunc() + carried) as i64,
-        clock.round() as i128,
-    )
+fn scaled(s: IntervalMonthDayNano, scale: impl Fn(f64) -> f64) -> SqlResult<IntervalMonthDayNano> {
+    const DAY_SECONDS: f64 = 86_400.0;
+    let to_micros = |value: f64| (value * 1e6).round_ties_even() / 1e6;
+    let (months, days) = (scale(f64::from(s.months)), scale(f64::from(s.days)));
+    let month_days = to_micros(months.fract() * 30.0);
+    let seconds = to_micros((days.fract() + month_days.fract()) * DAY_SECONDS);
+    // Fractions of both may be a day together.
+    let carried = (seconds / DAY_SECONDS).trunc();
+    let seconds = seconds - carried * DAY_SECONDS;
+    let clock = (scale(micros(s) as f64) + seconds * 1e6).round_ties_even();
+    if !(months.is_finite() && days.is_finite() && clock.is_finite()) {
+        return Err(out_of_range("interval out of range"));
+    }
+    span(months.trunc() as i64, (days.trunc() + month_days.trunc() + carried) as i64, clock as i128)
 }
 
 fn points(functions: &mut Functions) {
@@ -358,7 +366,7 @@ fn fields(functions: &mut Functions) {
         })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Ts], timestamp, |args| {
-        points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row)))
+        points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row), LOCAL))
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Tz], timestamptz, |args| {
         let zone = zone::current().zone;
@@ -378,7 +386,7 @@ fn fields(functions: &mut Functions) {
         points_of(args, |row| {
             let midnight = midnight(args.date(1, row));
             let midnight = midnight.ok_or_else(|| out_of_range("date out of range for timestamp"));
-            Ok(zone.instant_of(truncated(args.text(0).value(row), midnight?)?))
+            Ok(zone.instant_of(truncated(args.text(0).value(row), midnight?, INSTANT)?))
         })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
@@ -398,6 +406,7 @@ fn rounds(functions: &mut Functions) {
     functions.strict("round_time", &[Ty::Tz, Ty::Int], timestamptz, round);
     functions.strict("round_time", &[Ty::Time, Ty::Int], time_of_day, round);
     functions.strict("round_time", &[Ty::Interval, Ty::Int], interval, round);
+    functions.strict("round_time", &[Ty::List, Ty::Int], |args, _| args[0].clone(), round);
 }
 
 /// `date_bin`: the beginning of the span of a width in which a moment lies, counted from an origin.
@@ -440,10 +449,27 @@ fn at_distance(s: IntervalMonthDayNano) -> SqlResult<Zone> {
 }
 
 fn truncated_in(zone: Zone, field: &str, instant: i64) -> SqlResult<i64> {
-    Ok(zone.instant_of(truncated(field, zone.local_of(instant))?))
+    let local = zone.local_of(instant);
+    let cut = truncated(field, local, INSTANT)?;
+    // Within a day the clock is the one before: an hour may come twice.
+    match is_below_day(field) {
+        true if is_finite(instant) => Ok(cut - (local - instant)),
+        _ => Ok(zone.instant_of(cut)),
+    }
 }
 
-fn truncated(field: &str, point: i64) -> SqlResult<i64> {
+/// Whether a unit is smaller than a day.
+fn is_below_day(field: &str) -> bool {
+    let field = field.to_ascii_lowercase();
+    let unit = field.strip_suffix('s').unwrap_or(&field);
+    matches!(unit, "hour" | "minute" | "second" | "millisecond" | "microsecond")
+}
+
+/// The types of moments, as errors name them.
+const LOCAL: &str = "timestamp without time zone";
+const INSTANT: &str = "timestamp with time zone";
+
+fn truncated(field: &str, point: i64, ty: &str) -> SqlResult<i64> {
     if !is_finite(point) {
         return Ok(point);
     }
@@ -469,11 +495,7 @@ fn truncated(field: &str, point: i64) -> SqlResult<i64> {
         "decade" | "decades" => day(year.div_euclid(10) * 10, 1),
         "century" | "centuries" => day((year - 1).div_euclid(100) * 100 + 1, 1),
         "millennium" | "millenniums" => day((year - 1).div_euclid(1_000) * 1_000 + 1, 1),
-        _ => {
-            let message =
-                format!("unit \"{field}\" not recognized for type timestamp without time zone");
-            Err(invalid_parameter(message))
-        }
+        _ => Err(invalid_parameter(format!("unit \"{field}\" not recognized for type {ty}"))),
     }
 }
 

@@ -77,6 +77,11 @@ pub(crate) fn register(functions: &mut Functions) {
             number(&digits, scale, args.text(1).value(row)).map(Some)
         })
     });
+    functions.strict("to_char", &[Ty::Big, Ty::Text], text, |args| {
+        args.texts(|row| {
+            number(&args.big(0, row).to_string(), 0, args.text(1).value(row)).map(Some)
+        })
+    });
     functions.strict("to_char", &[Ty::Float, Ty::Text], text, |args| {
         args.texts(|row| float(args.float(0, row), args.text(1).value(row)).map(Some))
     });
