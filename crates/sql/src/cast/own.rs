@@ -10,7 +10,7 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 
-use crate::cast::{moments, text};
+use crate::cast::{floats, moments, text};
 
 /// A cast of `input` by one of the rules.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ enum Rule {
     Text,
     /// Between dates, local times and instants.
     Moment,
+    /// From decimals to floating point numbers.
+    Float,
 }
 
 impl OwnCast {
@@ -34,6 +36,7 @@ impl OwnCast {
     pub fn of(input: &Arc<dyn PhysicalExpr>, from: &DataType, to: &DataType) -> Option<OwnCast> {
         let rule = match () {
             () if text::applies(from, to) => Rule::Text,
+            () if floats::applies(from, to) => Rule::Float,
             () if moments::is_of_moments(from, to) => Rule::Moment,
             () => return None,
         };
@@ -76,6 +79,7 @@ impl PhysicalExpr for OwnCast {
         let array = self.input.evaluate(batch)?.into_array(batch.num_rows())?;
         let cast = match self.rule {
             Rule::Text => text::cast_text(&array, &self.to)?,
+            Rule::Float => floats::cast_decimals(&array, &self.to)?,
             Rule::Moment => moments::cast_moments(&array, &self.to)?,
         };
         Ok(ColumnarValue::Array(cast))

@@ -25,6 +25,7 @@ pub(crate) mod numbers;
 pub(crate) mod overload;
 pub(crate) mod padding;
 pub(crate) mod patterns;
+mod percentiles;
 pub(crate) mod regexps;
 pub(crate) mod returns;
 pub(crate) mod scales;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     padding::register(&mut functions);
     strings::register(&mut functions);
     patterns::register(&mut functions);
+    percentiles::register(&mut functions);
     regexps::register(&mut functions);
     dates::register(&mut functions);
     date_fields::register(&mut functions);

@@ -8,7 +8,7 @@ use datafusion_expr::{EmptyRelation, FetchType, Limit, SkipType, Union, Values};
 use types::{SqlError, SqlResult};
 
 use super::{Built, Physical, built_as, nullable};
-use crate::cast::strict::STRICT_CAST;
+use crate::cast::floats::cast_exactly;
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
 use crate::expr::scalar::Expr;
@@ -43,8 +43,7 @@ impl Physical<'_> {
         for row in &values.values {
             let cell = |(expr, field): (&datafusion_expr::Expr, &Arc<arrow_schema::Field>)| {
                 let value = Expr::compile(expr, &DFSchema::empty())?.evaluate(&one)?;
-                arrow_cast::cast_with_options(&value, field.data_type(), &STRICT_CAST)
-                    .map_err(from_arrow)
+                cast_exactly(&value, field.data_type()).map_err(from_library)
             };
             let cells = row.iter().zip(schema.fields()).map(cell).collect::<SqlResult<Vec<_>>>()?;
             rows.push(RecordBatch::try_new(Arc::clone(&schema), cells).map_err(from_arrow)?);

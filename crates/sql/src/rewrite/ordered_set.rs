@@ -1,7 +1,9 @@
-//! Aggregates of ordered sets that the library does not have: `mode`, `percentile_disc`.
+//! Aggregates of ordered sets that the library does not have, or rounds: `mode`, `percentile_disc`,
+//! `percentile_cont`.
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments, Value,
+    BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments,
+    OrderByExpr, Value,
 };
 use types::{SqlError, SqlResult, SqlState};
 
@@ -21,6 +23,14 @@ pub(crate) fn rewritten(function: &Function) -> SqlResult<Option<Expr>> {
             [fraction] => percentile(function, fraction).map(Some),
             _ => Ok(None),
         },
+        ("percentile_cont", [_]) => match arguments.as_slice() {
+            [fraction] => {
+                check(fraction)?;
+                let all = sorted(function)?;
+                Ok(Some(call("percentile_of", vec![all, fraction.clone()])))
+            }
+            _ => Ok(None),
+        },
         _ => Ok(None),
     }
 }
@@ -28,9 +38,25 @@ pub(crate) fn rewritten(function: &Function) -> SqlResult<Option<Expr>> {
 /// The first value at or behind a share of all: `(array_agg(x ORDER BY x))[ceil(p * count(x))]`.
 fn percentile(function: &Function, fraction: &Expr) -> SqlResult<Expr> {
     check(fraction)?;
-    let [ordered] = function.within_group.as_slice() else {
-        return Err(SqlError::internal("an ordered set has one order"));
-    };
+    let all = sorted(function)?;
+    let value = &ordered(function)?.expr;
+    let count = filtered(call("count", vec![value.clone()]), function.filter.clone());
+    let place = call("ceil", vec![binary(fraction.clone(), BinaryOperator::Multiply, count)]);
+    let first = Expr::value(Value::Number("1".into(), false));
+    let place = call("greatest", vec![cast_as(place, DataType::Integer(None)), first]);
+    Ok(call("array_element", vec![all, place]))
+}
+
+fn ordered(function: &Function) -> SqlResult<&OrderByExpr> {
+    match function.within_group.as_slice() {
+        [ordered] => Ok(ordered),
+        _ => Err(SqlError::internal("an ordered set has one order")),
+    }
+}
+
+/// The array of all values that are not null, in the order of the set.
+fn sorted(function: &Function) -> SqlResult<Expr> {
+    let ordered = ordered(function)?;
     let value = &ordered.expr;
     let known = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
     let condition = match &function.filter {
@@ -41,17 +67,14 @@ fn percentile(function: &Function, fraction: &Expr) -> SqlResult<Expr> {
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut all {
         list.clauses = vec![FunctionArgumentClause::OrderBy(vec![ordered.clone()])];
     }
-    let all = filtered(all, Some(Box::new(condition)));
-    let count = filtered(call("count", vec![value.clone()]), function.filter.clone());
-    let place = call("ceil", vec![binary(fraction.clone(), BinaryOperator::Multiply, count)]);
-    let first = Expr::value(Value::Number("1".into(), false));
-    let place = call("greatest", vec![cast_as(place, DataType::Integer(None)), first]);
-    Ok(call("array_element", vec![all, place]))
+    Ok(filtered(all, Some(Box::new(condition))))
 }
 
 fn check(fraction: &Expr) -> SqlResult<()> {
     let text = match fraction {
-        Expr::Array(_) => return Err(SqlError::unsupported("percentile_disc of several shares")),
+        Expr::Function(call) if last_name(&call.name) == "make_array" => {
+            return Err(SqlError::unsupported("a percentile of several shares"));
+        }
         Expr::Value(value) => match &value.value {
             Value::Number(text, _) => text,
             _ => return Ok(()),

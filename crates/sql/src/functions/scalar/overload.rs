@@ -319,9 +319,7 @@ impl ScalarUDFImpl for Function {
             let array = value.into_array(rows)?;
             arrays.push(match array.data_type() == ty {
                 true => array,
-                false => {
-                    arrow_cast::cast_with_options(&array, ty, &crate::cast::strict::STRICT_CAST)?
-                }
+                false => crate::cast::floats::cast_exactly(&array, ty)?,
             });
         }
         let call = Args { arrays: &arrays, rows, ty: args.return_field.data_type() };
