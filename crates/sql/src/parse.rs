@@ -1,6 +1,7 @@
 //! Text to statements: what a statement says (`statement`), and how it is read (`text`). Only queries go on to
 //! the library.
 
+pub(crate) mod adjacent;
 pub(crate) mod alter;
 pub(crate) mod backup;
 pub(crate) mod balance;

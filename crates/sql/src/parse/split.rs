@@ -4,8 +4,10 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::parse::adjacent;
 use crate::parse::tokens::{
-    TEXT_BYTES_MAX, TOKENS_MAX, Tokens, check_depth, cut_name, plain_modes, plain_trims, position,
+    TEXT_BYTES_MAX, TOKENS_MAX, Tokens, cast_intervals, check_depth, cut_name, plain_modes,
+    plain_trims, position,
 };
 
 /// Splits text into the tokens of its statements; empty statements vanish.
@@ -29,16 +31,21 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
             .with_hint("load large amounts of data with COPY"));
     }
     let mut statements = vec![Tokens::new()];
-    for token in tokens {
+    for token in adjacent::joined(text, tokens)? {
         match token.token {
             Token::SemiColon => statements.push(Tokens::new()),
-            Token::Whitespace(_) | Token::EOF => {}
-            _ => statements.last_mut().into_iter().for_each(|s| s.push(token.clone())),
+            Token::EOF => {}
+            _ => {
+                if let Some(statement) = statements.last_mut() {
+                    statement.push(token);
+                }
+            }
         }
     }
     statements.iter_mut().flatten().for_each(cut_name);
     statements.iter_mut().for_each(plain_trims);
     statements.iter_mut().for_each(plain_modes);
+    statements.iter_mut().for_each(cast_intervals);
     statements.iter_mut().for_each(super::synonyms::apply);
     statements.iter_mut().for_each(super::clauses::apply);
     statements.retain(|s| !s.is_empty());

@@ -58,6 +58,37 @@ pub(crate) fn plain_trims(tokens: &mut Tokens) {
     }
 }
 
+/// `interval(2) '1.666'` is a cast: of the literal the parser forgets how many digits it keeps.
+pub(crate) fn cast_intervals(tokens: &mut Tokens) {
+    let is_measured = |tokens: &[TokenWithSpan]| {
+        let [word, open, digits, close, text] = tokens else { return false };
+        matches!(&word.token, Token::Word(word) if word.keyword == Keyword::INTERVAL)
+            && open.token == Token::LParen
+            && matches!(digits.token, Token::Number(..))
+            && close.token == Token::RParen
+            && matches!(text.token, Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_))
+    };
+    if !tokens.windows(5).any(is_measured) {
+        return;
+    }
+    let mut written = Tokens::with_capacity(tokens.len());
+    let mut rest = tokens.as_slice();
+    while let Some(first) = rest.first() {
+        let (measured, after) = rest.split_at(rest.len().min(5));
+        if is_measured(measured) {
+            let (word, text) = (&measured[..4], &measured[4]);
+            let cast = TokenWithSpan { token: Token::DoubleColon, span: text.span };
+            written.extend([text.clone(), cast]);
+            written.extend_from_slice(word);
+            rest = after;
+        } else {
+            written.push(first.clone());
+            rest = &rest[1..];
+        }
+    }
+    *tokens = written;
+}
+
 /// A transaction that waits for a snapshot without conflicts (`DEFERRABLE`) never waits here: the
 /// parser does not know the word, and nothing depends on it.
 pub(crate) fn plain_modes(tokens: &mut Tokens) {
