@@ -25,7 +25,7 @@ pub(crate) struct Form {
 /// A column that is copied.
 struct FormColumn {
     column: Column,
-    /// The text of null is a value.
+    /// The text of null is a value, but in quotes.
     is_never_null: bool,
     /// The text of null in quotes is null too.
     is_null_in_quotes: bool,
@@ -167,9 +167,11 @@ impl Form {
     pub(crate) fn value<'f>(&self, nth: usize, field: &'f Field<'_>) -> SqlResult<Option<&'f str>> {
         let FormColumn { is_never_null, is_null_in_quotes, .. } = self.columns[nth];
         let text = field.text()?;
-        let is_null =
-            field.is(&self.null) && !is_never_null && (!field.quoted || is_null_in_quotes);
-        Ok((!is_null).then_some(text))
+        let is_null = match field.quoted {
+            true => is_null_in_quotes,
+            false => !is_never_null,
+        };
+        Ok((!(is_null && field.is(&self.null))).then_some(text))
     }
 }
 

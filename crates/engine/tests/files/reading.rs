@@ -347,6 +347,35 @@ fn patterns_and_directories() {
 }
 
 #[test]
+fn csv_files_may_begin_with_a_byte_order_mark() {
+    let opened = open("marked");
+    opened.write("named.csv", b"\xef\xbb\xbfid,name\n1,x\n");
+    opened.write("quoted.csv", b"\xef\xbb\xbf\"id\",name\n1,x\n");
+    opened.write("bare.csv", b"\xef\xbb\xbf1,x\n2,y\n");
+    opened.write("mark.csv", b"\xef\xbb\xbf");
+    opened.write("short.csv", b"\xef\xbb");
+    opened.write("tiny.csv", b"7");
+    opened.write("p/1.csv", b"\xef\xbb\xbfid\n1\n");
+    opened.write("p/2.csv", b"\xef\xbb\xbfid\n2\n");
+    check(
+        &opened,
+        &[
+            ("select id, name from '@/named.csv'", "1,x"),
+            ("select id, name from '@/quoted.csv'", "1,x"),
+            ("select column0 + 1, column1 from '@/bare.csv' order by 1", "2,x;3,y"),
+            ("select * from read_csv('@/bare.csv', header => false) order by 1", "1,x;2,y"),
+            ("select count(*) from '@/mark.csv'", "0"),
+            (
+                "select * from '@/short.csv'",
+                "! 22021: invalid byte sequence for encoding \"UTF8\": 0xef",
+            ),
+            ("select column0 from '@/tiny.csv'", "7"),
+            ("select sum(id) from '@/p/*.csv'", "3"),
+        ],
+    );
+}
+
+#[test]
 fn csv_files_tell_their_types() {
     let opened = open("csv");
     opened.write(

@@ -12,7 +12,7 @@ use types::{Column, SqlError, SqlResult, SqlState};
 use super::deferral;
 use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
 use crate::parse::column_type::column_type;
-use crate::parse::ddl::index_columns;
+use crate::parse::ddl::{index_columns, nulls_not_distinct};
 use crate::parse::include;
 use crate::parse::normalise::printed;
 use crate::parse::object_name::{identifier, name};
@@ -67,6 +67,7 @@ fn add_option(
             spec.constraints.push(ConstraintSpec::PrimaryKey { name: given, columns, deferral });
         }
         ColumnOption::Unique(key) => {
+            refuse_equal_nulls(key)?;
             let (included, deferral) = (vec![], deferral::of(key.characteristics.as_ref())?);
             let unique = ConstraintSpec::Unique { name: given, columns, included, deferral };
             spec.constraints.push(unique);
@@ -134,6 +135,14 @@ pub(super) fn identity(always: bool, given: &[ast::SequenceOptions]) -> SqlResul
     Ok(Identity { sequence, name: None, always, standard: true })
 }
 
+/// Errors: 0A000 for `NULLS NOT DISTINCT`.
+fn refuse_equal_nulls(key: &ast::UniqueConstraint) -> SqlResult<()> {
+    match key.nulls_distinct {
+        ast::NullsDistinctOption::NotDistinct => Err(nulls_not_distinct()),
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<ConstraintSpec> {
     let names = |idents: &[ast::Ident]| idents.iter().map(identifier).collect();
     Ok(match constraint {
@@ -150,6 +159,7 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
             ConstraintSpec::PrimaryKey { name, columns, deferral }
         }
         TableConstraint::Unique(key) => {
+            refuse_equal_nulls(key)?;
             let (columns, included) = include::split(&key.columns);
             let (columns, included) = (index_columns(columns)?, index_columns(included)?);
             let deferral = deferral::of(key.characteristics.as_ref())?;

@@ -145,6 +145,9 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
     if create.predicate.is_some() || !create.with.is_empty() {
         return Err(SqlError::unsupported("CREATE INDEX with WHERE or WITH"));
     }
+    if create.nulls_distinct == Some(false) {
+        return Err(nulls_not_distinct());
+    }
     let method = create.using.as_ref().map(|m| m.to_string().to_lowercase());
     let method = match method.as_deref() {
         None | Some("btree") => IndexMethod::Tree,
@@ -165,6 +168,12 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
     };
     let (unique, if_not_exists) = (create.unique, create.if_not_exists);
     Ok(CreateIndex { name, table, columns, included, unique, method, if_not_exists })
+}
+
+/// 0A000 for a key in which nulls are equal.
+pub(super) fn nulls_not_distinct() -> SqlError {
+    SqlError::unsupported("NULLS NOT DISTINCT")
+        .with_hint("Declare the columns NOT NULL, with a value that stands for none.")
 }
 
 /// Errors: 0A000 for what a hash index cannot be.

@@ -22,11 +22,16 @@ use crate::waiting::give_way;
 /// Rows that are parsed between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;
 
+/// What some programs write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The portions of a file.
 pub(super) struct Portions {
     path: Arc<str>,
     input: Input,
     cutter: Cutter,
+    /// The first bytes, until it is known that they are no mark.
+    begin: Option<Vec<u8>>,
     /// A scan is dropped when it is not wanted any more; nobody else cancels it.
     cancel: Cancel,
     bytes_read: u64,
@@ -43,7 +48,8 @@ impl Portions {
     ) -> SqlResult<Portions> {
         let input = Input::File(Box::new(found.read(room, tally).await?));
         let (path, cutter) = (found.path.as_str().into(), Cutter::new(format));
-        Ok(Portions { path, input, cutter, cancel: Cancel::default(), bytes_read: 0 })
+        let (begin, cancel) = (Some(vec![]), Cancel::default());
+        Ok(Portions { path, input, cutter, begin, cancel, bytes_read: 0 })
     }
 
     /// The next records; `None` at the end.
@@ -64,11 +70,31 @@ impl Portions {
             match self.input.next(&self.cancel).await? {
                 Some(bytes) => {
                     self.bytes_read += bytes.len() as u64;
-                    self.cutter.push(bytes);
+                    self.push(bytes);
                 }
-                None => self.cutter.end(),
+                None => {
+                    self.begin.take().into_iter().for_each(|bytes| self.cutter.push(bytes));
+                    self.cutter.end();
+                }
             }
         }
+    }
+
+    /// Adds bytes, without the mark of UTF-8 that a file may begin with.
+    fn push(&mut self, bytes: Vec<u8>) {
+        let Some(mut begin) = self.begin.take() else {
+            self.cutter.push(bytes);
+            return;
+        };
+        begin.extend(bytes);
+        if begin.len() < BYTE_ORDER_MARK.len() {
+            self.begin = Some(begin);
+            return;
+        }
+        if begin.starts_with(BYTE_ORDER_MARK) {
+            begin.drain(..BYTE_ORDER_MARK.len());
+        }
+        self.cutter.push(begin);
     }
 }
 
