@@ -1,7 +1,9 @@
 //! Expressions simplified by the library, but computed by us: it folds what has become constant by its own
 //! arithmetic and casts, which wrap around, cut off, and know no zone.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::tree_node::Transformed;
@@ -62,7 +64,12 @@ fn each(
 fn with_opaque_operands(expr: Expr) -> Result<Transformed<Expr>> {
     let compares = match &expr {
         Expr::BinaryExpr(pair) if matches!(pair.op, Operator::And | Operator::Or) => {
-            return Ok(Transformed::no(expr));
+            let op = pair.op;
+            return expr.map_children(|operand| Ok(with_opaque_member(operand, op)));
+        }
+        // The library takes what stands on both sides out, and forgets that it may be null.
+        Expr::BinaryExpr(pair) if pair.op == Operator::BitwiseXor => {
+            return expr.map_children(|operand| Ok(Transformed::yes(opaque(operand))));
         }
         Expr::BinaryExpr(pair) => is_comparison(pair.op),
         Expr::Cast(_) | Expr::TryCast(_) | Expr::Negative(_) => false,
@@ -75,6 +82,22 @@ fn with_opaque_operands(expr: Expr) -> Result<Transformed<Expr>> {
             false => Ok(Transformed::yes(opaque(operand))),
         }
     })
+}
+
+/// An operand of AND or OR whose member is opaque if it is a test of membership that the library would make
+/// one with another: `x in (1) and x in (2)` is false to it, also where x is null.
+fn with_opaque_member(operand: Expr, op: Operator) -> Transformed<Expr> {
+    match operand {
+        Expr::InList(mut list) if list.negated == (op == Operator::Or) => {
+            list.expr = Box::new(opaque(*list.expr));
+            Transformed::yes(Expr::InList(list))
+        }
+        Expr::Not(inner) => {
+            let other = if op == Operator::Or { Operator::And } else { Operator::Or };
+            with_opaque_member(*inner, other).update_data(|inner| Expr::Not(Box::new(inner)))
+        }
+        other => Transformed::no(other),
+    }
 }
 
 fn is_comparison(op: Operator) -> bool {
@@ -118,19 +141,22 @@ fn has_lookalikes(operand: &Expr) -> Result<bool> {
     })
 }
 
-static OPAQUE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let signature = Signature::any(1, Volatility::Volatile);
-    Arc::new(ScalarUDF::from(Opaque { signature }))
-});
+/// The name of the function that hides a value.
+const OPAQUE: &str = "opaque_operand";
 
-/// A value that the library does not know, while it simplifies what is around it.
+/// A value that the library does not know, while it simplifies what is around it, nor takes for another one.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Opaque {
     signature: Signature,
+    number: u64,
 }
 
 fn opaque(operand: Expr) -> Expr {
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&OPAQUE), vec![operand]))
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    let signature = Signature::any(1, Volatility::Volatile);
+    let number = NUMBERS.fetch_add(1, Relaxed);
+    let function = Arc::new(ScalarUDF::from(Opaque { signature, number }));
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![operand]))
 }
 
 /// The value behind [`Opaque`], and what is in a name only because of it.
@@ -139,7 +165,7 @@ fn shown(expr: Expr) -> Result<Transformed<Expr>> {
         Expr::Alias(alias) if alias.name.contains("opaque_operand(") => {
             Ok(Transformed::yes(*alias.expr))
         }
-        Expr::ScalarFunction(mut call) if call.func.name() == OPAQUE.name() => {
+        Expr::ScalarFunction(mut call) if call.func.name() == OPAQUE => {
             Ok(Transformed::yes(call.args.swap_remove(0)))
         }
         other => Ok(Transformed::no(other)),
@@ -148,7 +174,7 @@ fn shown(expr: Expr) -> Result<Transformed<Expr>> {
 
 impl ScalarUDFImpl for Opaque {
     fn name(&self) -> &str {
-        "opaque_operand"
+        OPAQUE
     }
 
     fn signature(&self) -> &Signature {
