@@ -1,6 +1,7 @@
 //! A table of groups with the state of their aggregates.
 
 mod divided;
+mod shown;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +18,7 @@ use crate::keys::{KeyBatch, KeyCoder, Keys};
 use crate::preempt::{breathe, go_on};
 use crate::scope::Scope;
 pub(crate) use divided::Divided;
+use shown::Shown;
 
 /// Groups merged between two looks at the clock: well under a millisecond.
 const MERGE_ROWS: usize = 8192;
@@ -129,6 +131,7 @@ pub(crate) struct Groups {
     hashes: Vec<u64>,
     /// The group of the null key, where keys are integers.
     null_group: Option<usize>,
+    shown: Shown,
     accumulators: Vec<Accumulator>,
     count: usize,
     /// Reused between batches.
@@ -146,6 +149,7 @@ impl Groups {
             keys: grouping.coder.as_ref().map_or(Keys::Ints(Vec::new()), KeyCoder::empty),
             hashes: Vec::new(),
             null_group: None,
+            shown: Shown::of(&grouping.group_by),
             accumulators: grouping.aggregates.iter().map(make).collect::<SqlResult<_>>()?,
             count: 0,
             indices: Vec::new(),
@@ -195,7 +199,7 @@ impl Groups {
         let codes = self.codes.as_ref().map_or(0, |codes| codes.bytes());
         let table = self.table.bytes() + codes + self.hashes.capacity() * size_of::<u64>();
         let states: usize = self.accumulators.iter().map(Accumulator::size).sum();
-        table + self.keys.bytes() + states
+        table + self.keys.bytes() + self.shown.bytes() + states
     }
 
     /// Makes the group of no rows known by a row that the filter drops: to the library a group
@@ -220,12 +224,16 @@ impl Groups {
         let states = other.accumulators.iter_mut().map(Accumulator::state);
         let states = states.collect::<SqlResult<Vec<_>>>()?;
         let is_grouped = grouping.coder.is_some();
+        other.shown = other.shown.joined()?;
         let is_null = |i: usize| other.null_group == Some(i);
         for start in (0..other.count).step_by(MERGE_ROWS) {
             go_on(scope).await?;
             let range = start..other.count.min(start + MERGE_ROWS);
             match is_grouped {
-                true => self.number((&other.keys, &other.hashes), range.clone(), is_null),
+                true => {
+                    self.number((&other.keys, &other.hashes), range.clone(), is_null);
+                    self.shown.take_from(&other.shown)?;
+                }
                 false => {
                     self.indices.clear();
                     self.indices.resize(range.len(), 0);
@@ -241,10 +249,7 @@ impl Groups {
 
     /// Takes all groups with the states of their aggregates.
     pub(crate) fn into_partial(mut self, grouping: &Grouping) -> SqlResult<Partial> {
-        let mut columns = match &grouping.coder {
-            Some(coder) => coder.decode(&self.keys, self.null_group)?,
-            None => vec![],
-        };
+        let mut columns = self.key_columns(grouping)?;
         let states = self.accumulators.iter_mut().map(Accumulator::state);
         let states = states.collect::<SqlResult<Vec<_>>>()?;
         grouping.widths.get_or_init(|| states.iter().map(Vec::len).collect());
@@ -263,6 +268,7 @@ impl Groups {
         partial: &RecordBatch,
     ) -> SqlResult<()> {
         self.number_keys(&grouping.keys_of(partial)?);
+        self.shown.take(partial.columns())?;
         let widths = grouping.widths.get().map(Vec::as_slice).unwrap_or_default();
         let mut states = &partial.columns()[grouping.group_by.len()..];
         for (accumulator, &width) in self.accumulators.iter_mut().zip(widths) {
@@ -273,13 +279,20 @@ impl Groups {
         Ok(())
     }
 
-    /// The group columns, then the aggregates: one row per group. Other tasks have their turn between the
-    /// columns.
-    pub(crate) async fn finish(mut self, grouping: &Grouping) -> SqlResult<RecordBatch> {
+    /// The group columns, each with the value that is shown for its group.
+    fn key_columns(&mut self, grouping: &Grouping) -> SqlResult<Vec<ArrayRef>> {
         let mut columns = match &grouping.coder {
             Some(coder) => coder.decode(&self.keys, self.null_group)?,
             None => vec![],
         };
+        self.shown.put_into(&mut columns)?;
+        Ok(columns)
+    }
+
+    /// The group columns, then the aggregates: one row per group. Other tasks have their turn between the
+    /// columns.
+    pub(crate) async fn finish(mut self, grouping: &Grouping) -> SqlResult<RecordBatch> {
+        let mut columns = self.key_columns(grouping)?;
         let (mut own, mut sums) = (vec![], vec![]);
         for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
             breathe().await;
@@ -325,6 +338,7 @@ impl Groups {
         } else {
             codes = None;
             self.number_keys(&coder.encode(columns)?);
+            self.shown.take(columns)?;
         }
         self.codes = codes;
         Ok(())
@@ -392,6 +406,7 @@ impl Groups {
     fn add(&mut self, from: &Keys, hash: u64, i: usize) -> usize {
         self.keys.push_from(from, i);
         self.hashes.push(hash);
+        self.shown.note(i);
         self.count += 1;
         self.count - 1
     }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::NullBuffer;
@@ -18,6 +17,7 @@ use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, TimeUnit};
 use sql::expr::Expr;
 use types::SqlResult;
+use types::equality::{canonical, canonical_type};
 
 use crate::batch::arrow;
 use layout::Layout;
@@ -147,6 +147,7 @@ impl KeyBatch {
 impl KeyCoder {
     /// A coder for columns of `types`. Only with `distinct_nulls` are null keys unlike all others.
     pub(crate) fn new(types: Vec<DataType>, distinct_nulls: bool) -> SqlResult<KeyCoder> {
+        let types: Vec<DataType> = types.iter().map(canonical_type).collect();
         let form = match (types.as_slice(), Layout::of(&types)) {
             ([one], _) if is_int(one) && !distinct_nulls => Form::Int,
             (types, _) if wide::is_wide(types) => Form::Wide,
@@ -159,7 +160,7 @@ impl KeyCoder {
         Ok(KeyCoder { types, form })
     }
 
-    /// The types of the columns.
+    /// The types of the columns, in the form that equal values share.
     pub(crate) fn types(&self) -> &[DataType] {
         &self.types
     }
@@ -216,7 +217,7 @@ impl KeyCoder {
         Ok(KeyBatch { keys: Keys::Bytes(keys), hashes, nulls })
     }
 
-    /// The columns that `keys` were made of; `null` is the position of the one null integer key.
+    /// The columns that `keys` were made of, in the form that equal values share; `null` is the position of the one null integer key.
     pub(crate) fn decode(&self, keys: &Keys, null: Option<usize>) -> SqlResult<Vec<ArrayRef>> {
         match (keys, &self.form) {
             (Keys::Ints(values), _) => {
@@ -297,23 +298,6 @@ pub(crate) fn int_array(ty: &DataType, values: &[i64], nulls: Option<NullBuffer>
         DataType::Date32 => narrow!(Date32Type, i32),
         DataType::Timestamp(..) => narrow!(TimestampMicrosecondType, i64),
         other => unreachable!("{other} is no integer key"),
-    }
-}
-
-/// Makes equal floats have equal bits: one zero, one NaN.
-pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float32 => Arc::new(
-            column
-                .as_primitive::<Float32Type>()
-                .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }),
-        ),
-        DataType::Float64 => Arc::new(
-            column
-                .as_primitive::<Float64Type>()
-                .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }),
-        ),
-        _ => Arc::clone(column),
     }
 }
 

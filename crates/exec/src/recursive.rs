@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use sql::plan::{Node, Recursion};
 use types::SqlResult;
+use types::equality::{canonical, canonical_type};
 
 use crate::batch;
 use crate::collect::Collect;
@@ -67,13 +68,14 @@ struct Seen {
 impl Seen {
     fn new(node: &Node) -> SqlResult<Seen> {
         let fields = node.schema.fields().iter();
-        let fields = fields.map(|f| SortField::new(f.data_type().clone())).collect();
+        let fields = fields.map(|f| SortField::new(canonical_type(f.data_type()))).collect();
         let converter = RowConverter::new(fields).map_err(batch::arrow)?;
         Ok(Seen { converter, rows: HashSet::new() })
     }
 
     fn new_rows(&mut self, rows: &RecordBatch, memory: &Reservation) -> SqlResult<RecordBatch> {
-        let encoded = self.converter.convert_columns(rows.columns()).map_err(batch::arrow)?;
+        let columns: Vec<ArrayRef> = rows.columns().iter().map(canonical).collect();
+        let encoded = self.converter.convert_columns(&columns).map_err(batch::arrow)?;
         let mut kept: Vec<u32> = Vec::new();
         for (at, row) in encoded.iter().enumerate() {
             if self.rows.insert(row.owned()) {

@@ -15,6 +15,7 @@ use arrow_array::types::{
 use arrow_buffer::i256;
 
 use self::hash::{HASH_BYTES, hash_of};
+use crate::equality::interval_length;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::logical::LogicalType;
 
@@ -199,8 +200,7 @@ fn push_f32(out: &mut Vec<u8>, value: f32) {
 /// Its length with months of 30 days and days of 24 hours: so long intervals are equal, whatever they
 /// are made of. No value can be had back from it.
 fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
-    let days = i128::from(value.months) * 30 + i128::from(value.days);
-    let length = days * 86_400_000_000_000 + i128::from(value.nanoseconds);
+    let length = interval_length(value);
     out.extend_from_slice(&((length as u128) ^ (1 << 127)).to_be_bytes());
 }
 

@@ -8,6 +8,7 @@ pub mod binary;
 pub mod blanks;
 pub mod datetime;
 pub mod described;
+pub mod equality;
 mod error;
 pub mod key;
 mod logical;

@@ -5,7 +5,7 @@ use arrow_array::{ArrayRef, UInt32Array};
 use sql::expr::Accumulator;
 use types::SqlResult;
 
-use super::{Grouping, Groups, MERGE_ROWS};
+use super::{Grouping, Groups, MERGE_ROWS, Shown};
 use crate::batch;
 use crate::keys::Keys;
 use crate::preempt::breathe;
@@ -15,6 +15,7 @@ pub(crate) struct Divided {
     keys: Keys,
     hashes: Vec<u64>,
     null_group: Option<usize>,
+    shown: Shown,
     /// The columns of the state of each aggregate.
     states: Vec<Vec<ArrayRef>>,
     /// The numbers of the groups, part by part.
@@ -61,7 +62,8 @@ impl Groups {
             }
             breathe().await;
         }
-        Ok(Divided { keys: self.keys, hashes, null_group, states, order, starts })
+        let (keys, shown) = (self.keys, self.shown.joined()?);
+        Ok(Divided { keys, hashes, null_group, shown, states, order, starts })
     }
 
     /// Adds the groups of a part of another table of the same grouping, some thousands at a time.
@@ -85,6 +87,7 @@ impl Groups {
         let hashes: Vec<u64> = groups.iter().map(|group| from.hashes[*group as usize]).collect();
         let is_null = |i: usize| from.null_group == Some(groups[i] as usize);
         self.number((&keys, &hashes), 0..groups.len(), is_null);
+        self.shown.take_at(&from.shown, groups)?;
         let at = UInt32Array::from(groups.to_vec());
         for (accumulator, state) in self.accumulators.iter_mut().zip(&from.states) {
             let state = state.iter().map(|column| batch::take_column(column, &at));

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
+use arrow_buffer::BooleanBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, SortOptions};
 use sql::plan::SortKey;
 use types::SqlResult;
+use types::equality::{canonical, canonical_type};
 
 use crate::batch;
 use crate::footprint::batch_bytes;
-use crate::keys::canonical;
 
 /// Sorted rows with their encoded keys.
 pub(super) struct Run {
@@ -33,11 +34,17 @@ impl Run {
 
 impl RowOrder {
     pub(crate) fn new(keys: &[SortKey]) -> SqlResult<RowOrder> {
-        let field = |k: &SortKey| {
-            let options = SortOptions { descending: k.descending, nulls_first: k.nulls_first };
-            SortField::new_with_options(k.expr.data_type().clone(), options)
-        };
-        let mut fields: Vec<SortField> = keys.iter().map(field).collect();
+        let mut fields: Vec<SortField> = vec![];
+        for key in keys {
+            let ty = canonical_type(key.expr.data_type());
+            let mut options =
+                SortOptions { descending: key.descending, nulls_first: key.nulls_first };
+            if parts_nulls(key) {
+                fields.push(SortField::new_with_options(DataType::Boolean, options));
+                options.nulls_first = options.descending;
+            }
+            fields.push(SortField::new_with_options(ty, options));
+        }
         if fields.is_empty() {
             // No keys are one key that all rows share: the converter wants a column.
             fields.push(SortField::new(DataType::Boolean));
@@ -48,8 +55,16 @@ impl RowOrder {
 
     /// The keys of rows.
     pub(crate) fn encode(&self, rows: &RecordBatch) -> SqlResult<Rows> {
-        let columns = self.keys.iter().map(|k| Ok(canonical(&k.expr.evaluate(rows)?)));
-        let mut columns = columns.collect::<SqlResult<Vec<ArrayRef>>>()?;
+        let mut columns: Vec<ArrayRef> = vec![];
+        for key in &self.keys {
+            let values = canonical(&key.expr.evaluate(rows)?);
+            if parts_nulls(key) {
+                let nulls = values.logical_nulls();
+                let all_true = BooleanBuffer::new_set(values.len());
+                columns.push(Arc::new(BooleanArray::new(all_true, nulls)));
+            }
+            columns.push(values);
+        }
         if columns.is_empty() {
             columns.push(Arc::new(new_null_array(&DataType::Boolean, rows.num_rows())));
         }
@@ -75,4 +90,10 @@ impl RowOrder {
         let rows = batch::compact(batch::take(rows, &UInt32Array::from(order))?);
         Ok(Run { rows, keys })
     }
+}
+
+/// Whether a column of its own says which values are null: nulls among the elements of arrays are greater
+/// than all others wherever nulls stand, and a converter has one place for both.
+fn parts_nulls(key: &SortKey) -> bool {
+    key.nulls_first != key.descending && matches!(key.expr.data_type(), DataType::List(_))
 }
