@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::DFSchema;
+use datafusion_expr::AggregateUDF;
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_functions_aggregate::count::count_udaf;
-use datafusion_functions_aggregate::sum::sum_udaf;
 use datafusion_physical_expr::aggregate::{
     AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
 };
@@ -21,6 +21,7 @@ use crate::error::from_library;
 use crate::expr::accumulator::Accumulator;
 use crate::expr::aggregate::kind::Kind;
 use crate::expr::scalar::Expr;
+use crate::functions::total::Total;
 
 /// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
 #[derive(Clone)]
@@ -163,5 +164,5 @@ fn average(avg: &AggregateFunctionExpr, schema: &DFSchema) -> SqlResult<Kind> {
             .map(Arc::new)
             .map_err(from_library)
     };
-    Ok(Kind::Average { sum: build(sum_udaf(), "sum")?, count: build(count_udaf(), "count")? })
+    Ok(Kind::Average { sum: build(Arc::new(AggregateUDF::from(Total::default())), "sum")?, count: build(count_udaf(), "count")? })
 }

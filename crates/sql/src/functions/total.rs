@@ -1,4 +1,4 @@
-//! `sum`: of numbers without a precision another such number, of all else by the library.
+//! `sum`: of numbers without a precision another such number; exact, or an error.
 
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::Result;
@@ -8,8 +8,10 @@ use datafusion_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator, Reversed
 use datafusion_functions_aggregate::sum::Sum;
 use types::numeric::FREE;
 
+use crate::functions::exact::{DistinctSum, ManySums, OneSum, is_exact};
 use crate::functions::moments;
 use crate::functions::moments::{Statistic, is_of_floats};
+use crate::functions::spans::SpanSum;
 
 /// The library's sum, with another type for numbers without a precision.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -29,9 +31,14 @@ impl AggregateUDFImpl for Total {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        match is_of_floats(&args.return_field, args.is_distinct) {
-            true => Ok(moments::accumulator(Statistic::Sum)),
-            false => self.0.accumulator(args),
+        match args.return_field.data_type() {
+            ty if is_exact(ty) && args.is_distinct => Ok(Box::new(DistinctSum::new(ty))),
+            ty if is_exact(ty) => Ok(Box::new(OneSum::new(ty))),
+            _ if is_of_floats(&args.return_field, args.is_distinct) => {
+                Ok(moments::accumulator(Statistic::Sum))
+            }
+            DataType::Interval(_) if !args.is_distinct => Ok(Box::new(SpanSum::default())),
+            _ => self.0.accumulator(args),
         }
     }
 
@@ -43,22 +50,28 @@ impl AggregateUDFImpl for Total {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.0.groups_accumulator_supported(args)
+        let is_span = matches!(args.return_field.data_type(), DataType::Interval(_));
+        !is_span && self.0.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        match is_of_floats(&args.return_field, args.is_distinct) {
-            true => Ok(moments::groups_accumulator(Statistic::Sum)),
-            false => self.0.create_groups_accumulator(args),
+        match args.return_field.data_type() {
+            ty if is_exact(ty) => Ok(Box::new(ManySums::new(ty))),
+            _ if is_of_floats(&args.return_field, args.is_distinct) => {
+                Ok(moments::groups_accumulator(Statistic::Sum))
+            }
+            _ => self.0.create_groups_accumulator(args),
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        match is_of_floats(&args.return_field, args.is_distinct) {
-            true => Ok(moments::accumulator(Statistic::Sum)),
+        let ty = args.return_field.data_type();
+        let is_ours = is_exact(ty) || ty.is_floating() || matches!(ty, DataType::Interval(_));
+        match is_ours && !args.is_distinct {
+            true => self.accumulator(args),
             false => self.0.create_sliding_accumulator(args),
         }
     }

@@ -122,13 +122,21 @@ pub(super) fn sum_rows(
     match (values, kept) {
         (Numbers::Words(words), Kept::All) if total <= FEW_GROUPS && is_small(words) => {
             match sums.as_mut_slice() {
-                [sum] => *sum = sum.wrapping_add(words.iter().sum::<i64>().into()),
+                [sum] => *sum = added(*sum, words.iter().sum::<i64>().into()),
                 sums => in_lanes(words, groups, total, |group, sum| {
-                    sums[group] = sums[group].wrapping_add(sum.into());
+                    sums[group] = added(sums[group], sum.into());
                 }),
             }
         }
-        _ => fold_rows((sums, 0), i128::wrapping_add, values, groups, kept, total),
+        _ => fold_rows((sums, 0), added, values, groups, kept, total),
+    }
+}
+
+/// A sum and a value more. One that was too large stays what it is.
+fn added(sum: i128, value: i128) -> i128 {
+    match sum {
+        i128::MIN | i128::MAX => sum,
+        sum => sum.saturating_add(value),
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use ir::{Value, Words};
-use types::{SqlError, SqlResult};
+use types::{SqlError, SqlResult, SqlState};
 
 use super::super::average;
 use super::rows::{GroupRows, Kept, Numbers, count_rows, fold_rows, sum_rows};
@@ -20,7 +20,7 @@ pub(super) struct Totals {
     kind: Kind,
     /// The type of the result; of an average, that of its sum.
     ty: DataType,
-    /// One for each group, in as many bits as the library's, so that both wrap around at the same place.
+    /// One for each group; a sum beyond 128 bits is as large as there is one, and stays so.
     numbers: Vec<i128>,
     counts: Vec<i64>,
     seen: Seen,
@@ -224,6 +224,9 @@ impl Totals {
             Seen::All => None,
             Seen::These(seen) => Some(NullBuffer::from(seen)).filter(|n| n.null_count() > 0),
         };
+        if matches!(self.kind, Kind::Sum | Kind::Average) {
+            check_sums(&numbers, &self.ty)?;
+        }
         if matches!(self.ty, DataType::Decimal128(..)) {
             let array = PrimitiveArray::<Decimal128Type>::new(numbers.into(), nulls);
             return Ok(Arc::new(array.with_data_type(self.ty.clone())));
@@ -244,6 +247,21 @@ fn sums_up(arg: &DataType, ty: &DataType) -> bool {
         (DataType::Decimal128(_, from), DataType::Decimal128(_, to)) => from == to,
         (DataType::Int64, DataType::Int64) => true,
         _ => false,
+    }
+}
+
+/// 22003 for a sum that the type does not hold.
+fn check_sums(sums: &[i128], ty: &DataType) -> SqlResult<()> {
+    let limit = match ty {
+        DataType::Decimal128(digits, _) => 10_u128.pow(u32::from(*digits)),
+        _ => 1 << 63,
+    };
+    match sums.iter().all(|sum| sum.unsigned_abs() < limit) {
+        true => Ok(()),
+        false => {
+            let state = SqlState::NUMERIC_VALUE_OUT_OF_RANGE;
+            Err(SqlError::new(state, "numeric field overflow"))
+        }
     }
 }
 
