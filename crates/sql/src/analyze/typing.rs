@@ -25,9 +25,9 @@ use crate::functions::number_case::number_case;
 use crate::parse::set_functions;
 use crate::walk::nodes::{Nodes, erased};
 use moments::settle_dates;
+use null_if::null_if_equal;
 use numbers::{align, align_list, is_mixed, product, unify};
 use operand::typed_operand;
-use zeros::{has_floats, null_if_equal, with_both_zeros};
 
 mod blanks;
 mod casts;
@@ -35,6 +35,7 @@ mod elements;
 mod intervals;
 mod literals;
 mod moments;
+mod null_if;
 mod nulls;
 mod numbers;
 mod operand;
@@ -44,7 +45,6 @@ mod refusals;
 mod subqueries;
 mod unions;
 mod windows;
-mod zeros;
 
 /// Gives expressions PostgreSQL's types.
 #[derive(Debug)]
@@ -138,11 +138,13 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             settle(&mut all, schema)?;
             settle_dates(&mut all, schema)?;
             align_list(&mut all, schema)?;
-            intervals::compare_by_length(&mut all, schema)?;
+            let varies = |e: &Expr| !matches!(e, Expr::Literal(..) | Expr::Cast(_));
+            let varying = all[1..].iter().any(varies);
+            if varying {
+                intervals::compare_by_length(&mut all, schema)?;
+            }
             list.expr = Box::new(all.remove(0));
             list.list = all;
-            let varying = list.list.iter().any(|e| !matches!(e, Expr::Literal(..) | Expr::Cast(_)));
-            with_both_zeros(&mut list, schema)?;
             if varying { one_by_one(list)? } else { Expr::InList(list) }
         }
         Expr::Between(mut between) => {
@@ -328,7 +330,10 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
         intervals::compare_by_length(&mut tests, schema)?;
     }
     // What is volatile has one value for all the comparisons.
-    if subject == 1 && !tests[0].is_volatile() && has_floats(&tests, schema)? {
+    if subject == 1
+        && !tests[0].is_volatile()
+        && (are_compared_by_us(&tests, schema)? || has_uuids(&tests, schema)?)
+    {
         let value = tests.remove(0);
         subject = 0;
         for test in &mut tests {
@@ -384,8 +389,7 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
             "nullif"
                 if given.args.len() == 2
                     && !given.args[0].is_volatile()
-                    && (has_floats(&given.args, schema)?
-                        || intervals::are_all(&given.args, schema)?) =>
+                    && are_compared_by_us(&given.args, schema)? =>
             {
                 return null_if_equal(given.args, schema);
             }
@@ -395,7 +399,32 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     }
     nulls::prefer_double(&mut given, schema)?;
     nulls::prefer_text(&mut given, schema)?;
+    if let "greatest" | "least" = given.func.name()
+        && given.args.len() > 1
+        && given.args.iter().all(|arg| arg.get_type(schema).is_ok_and(|ty| is_ordered_by_us(&ty)))
+    {
+        return call(&format!("{}_in_order", given.func.name()), given.args);
+    }
     Ok(Expr::ScalarFunction(given))
+}
+
+/// Whether the library puts values of the type in another order.
+fn is_ordered_by_us(ty: &DataType) -> bool {
+    matches!(ty, DataType::Interval(_) | DataType::List(_))
+}
+
+/// Whether some are of the type that the library has no table of constants for, and fails.
+fn has_uuids(values: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let types = values.iter().map(|value| value.get_type(schema));
+    let types = types.collect::<Result<Vec<_>>>()?;
+    Ok(types.iter().any(|ty| matches!(ty, DataType::FixedSizeBinary(_))))
+}
+
+/// Whether the library's equality is another one for some of the values.
+fn are_compared_by_us(values: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let types = values.iter().map(|value| value.get_type(schema));
+    let types = types.collect::<Result<Vec<_>>>()?;
+    Ok(types.iter().any(|ty| ty.is_floating() || is_ordered_by_us(ty)))
 }
 
 /// A series from date to date is one of instants.

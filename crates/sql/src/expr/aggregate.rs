@@ -7,20 +7,22 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::DFSchema;
-use datafusion_expr::AggregateUDF;
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{AggregateUDF, ExprSchemable};
 use datafusion_functions_aggregate::count::count_udaf;
 use datafusion_physical_expr::aggregate::{
     AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
 };
+use types::equality::has_lookalikes;
 use types::{SqlError, SqlResult};
 
 use crate::error::from_library;
 use crate::expr::accumulator::Accumulator;
 use crate::expr::aggregate::kind::Kind;
 use crate::expr::scalar::Expr;
+use crate::functions::library::call;
 use crate::functions::total::Total;
 
 /// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
@@ -65,7 +67,14 @@ impl AggregateExpr {
             return Err(SqlError::internal(format!("not an aggregate: {bare}")));
         };
         let text: Arc<str> = crate::render::expression(bare).into();
-        let call = in_order_that_shows(call.clone());
+        let mut call = in_order_that_shows(call.clone());
+        if call.params.distinct {
+            distinct_by_form(&mut call, schema)?;
+        }
+        if !call.params.distinct && !call.func.supports_within_group_clause() {
+            let order = call.params.order_by.iter_mut().map(|sort| &mut sort.expr);
+            by_form(order, schema)?;
+        }
         let filter = call.params.filter.as_deref().map(|f| Expr::compile(f, schema)).transpose()?;
         if counts_rows(&call) {
             return Ok(AggregateExpr {
@@ -140,6 +149,27 @@ fn in_order_that_shows(mut call: AggregateFunction) -> AggregateFunction {
     call
 }
 
+/// Has a function of distinct values see those that are equal as the same one. Lists show their values.
+fn distinct_by_form(distinct: &mut AggregateFunction, schema: &DFSchema) -> SqlResult<()> {
+    if LISTS.contains(&distinct.func.name()) || matches!(distinct.func.name(), "min" | "max") {
+        return Ok(());
+    }
+    by_form(distinct.params.args.iter_mut(), schema)
+}
+
+/// The values in the form that equal ones share.
+fn by_form<'a>(
+    values: impl Iterator<Item = &'a mut datafusion_expr::Expr>,
+    schema: &DFSchema,
+) -> SqlResult<()> {
+    for value in values {
+        if has_lookalikes(&value.get_type(schema).map_err(from_library)?) {
+            *value = call("equality_form", vec![std::mem::take(value)]).map_err(from_library)?;
+        }
+    }
+    Ok(())
+}
+
 /// `count(*)` reaches us as the count of a constant that is not null.
 fn counts_rows(call: &AggregateFunction) -> bool {
     let AggregateFunctionParams { args, distinct, .. } = &call.params;
@@ -164,5 +194,8 @@ fn average(avg: &AggregateFunctionExpr, schema: &DFSchema) -> SqlResult<Kind> {
             .map(Arc::new)
             .map_err(from_library)
     };
-    Ok(Kind::Average { sum: build(Arc::new(AggregateUDF::from(Total::default())), "sum")?, count: build(count_udaf(), "count")? })
+    Ok(Kind::Average {
+        sum: build(Arc::new(AggregateUDF::from(Total::default())), "sum")?,
+        count: build(count_udaf(), "count")?,
+    })
 }

@@ -22,6 +22,7 @@ use types::{SqlError, SqlState};
 
 use crate::cast::own::OwnCast;
 use crate::cast::strict::STRICT_CAST;
+use crate::expr::compared::compared;
 use crate::expr::elements::CastElements;
 use crate::walk::nodes::Nodes;
 
@@ -31,6 +32,9 @@ pub(super) fn harden(
     schema: &Schema,
 ) -> Result<Arc<dyn PhysicalExpr>> {
     expr.transform_up(|node| {
+        if let Some(compared) = compared(&node, schema)? {
+            return Ok(Transformed::yes(compared));
+        }
         if let Some(binary) = downcast::<BinaryExpr>(&node) {
             let exact = harden_binary(binary, schema)?;
             return Ok(exact.map_or(Transformed::no(node), Transformed::yes));
@@ -167,7 +171,7 @@ impl Guarded {
         right: &ArrayRef,
     ) -> Result<ColumnarValue>
     where
-        T::Native: Into<f64>,
+        T::Native: Into<f64> + From<f32>,
     {
         let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
         let nulls = NullBuffer::union(left.nulls(), right.nulls());
@@ -188,7 +192,8 @@ impl Guarded {
                     check_float(op, (*l).into(), (*r).into(), float)?;
                 }
             }
-            values.push(value);
+            // What hardware makes of infinities is a NaN with a sign.
+            values.push(if float.is_nan() { T::Native::from(f32::NAN) } else { value });
         }
         let array = PrimitiveArray::<T>::new(values.into(), nulls);
         Ok(ColumnarValue::Array(Arc::new(array)))

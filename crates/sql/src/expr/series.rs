@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    TimestampMicrosecondType,
+    Decimal128Type, Int32Type, Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, Decimal128Array, Int32Array, Int64Array, TimestampMicrosecondArray,
@@ -13,6 +12,7 @@ use arrow_array::{
 use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::ScalarValue;
 use datafusion_physical_expr::ScalarFunctionExpr;
+use types::equality::interval_length;
 use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -82,7 +82,7 @@ impl Series {
                 let is_local = matches!(self.ty, DataType::Timestamp(_, Some(_)));
                 let next =
                     |at: i128| after(at as i64, step, is_local).map(|at| Some(i128::from(at)));
-                walk(first, last, length(step), limit, next)
+                walk(first, last, interval_length(step), limit, next)
             }
             _ => {
                 let step = value(step, row)?;
@@ -142,12 +142,6 @@ fn value(array: &ArrayRef, row: usize) -> SqlResult<i128> {
         }
         other => return Err(no_series(other)),
     })
-}
-
-/// How long an interval is, in nanoseconds, a month of 30 days: its sign is the direction of a series.
-fn length(step: IntervalMonthDayNano) -> i128 {
-    const DAY_NS: i128 = 86_400_000_000_000;
-    (i128::from(step.months) * 30 + i128::from(step.days)) * DAY_NS + i128::from(step.nanoseconds)
 }
 
 /// Values from `first` on, as long as they are not beyond `last` in the direction of `step`.

@@ -12,7 +12,9 @@ use datafusion_sql::planner::ParserOptions;
 use stdx::HashMap;
 
 use crate::functions::options::OPTIONS;
-use crate::functions::{average, coalesce, concat, mode, moments, ranks, scalar, total};
+use crate::functions::{
+    array_agg, average, coalesce, concat, extremes, mode, moments, ranks, scalar, total,
+};
 
 /// Functions and options; made once (the registry alone takes 0.7 ms).
 pub(crate) struct Library {
@@ -53,6 +55,10 @@ impl Library {
         register(registry.register_udaf(Arc::new(AggregateUDF::from(average::Average::default()))));
         register(registry.register_udaf(Arc::new(AggregateUDF::from(total::Total::default()))));
         register(registry.register_udaf(Arc::new(AggregateUDF::from(mode::Mode::default()))));
+        register(registry.register_udaf(Arc::new(array_agg::function())));
+        for function in extremes::all() {
+            register(registry.register_udaf(Arc::new(function)));
+        }
         for function in moments::all() {
             register(registry.register_udaf(Arc::new(function)));
         }

@@ -1,14 +1,15 @@
 //! `mode() WITHIN GROUP (ORDER BY x)`: the most frequent value, the smallest of several.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
+
+use crate::functions::order::comparator;
 
 /// `mode_of(x)`: null where there is no value but null.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -68,14 +69,18 @@ impl Accumulator for Values {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
-        let groups = self.values.chunk_by(|a, b| a == b);
+        if self.values.is_empty() {
+            return ScalarValue::try_new_null(&self.ty);
+        }
+        let values = ScalarValue::iter_to_array(self.values.iter().cloned())?;
+        let compare = comparator(&values, &values)
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|a, b| compare(*a, *b));
+        let groups = order.chunk_by(|a, b| compare(*a, *b).is_eq());
         // The first of those with the most.
         let most = groups.rev().max_by_key(|group| group.len()).and_then(|group| group.first());
-        match most {
-            Some(value) => Ok(value.clone()),
-            None => ScalarValue::try_new_null(&self.ty),
-        }
+        ScalarValue::try_from_array(&values, most.copied().unwrap_or_default())
     }
 
     fn size(&self) -> usize {

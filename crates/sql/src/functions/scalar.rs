@@ -17,6 +17,7 @@ pub(crate) mod divisors;
 pub(crate) mod elements;
 mod encoding;
 pub(crate) mod floats;
+pub(crate) mod greatest;
 pub(crate) mod identifiers;
 pub(crate) mod justify;
 pub(crate) mod making;
@@ -57,6 +58,7 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     substrings::register(&mut functions);
     making::register(&mut functions);
     justify::register(&mut functions);
+    greatest::register(&mut functions);
     nulls::register(&mut functions);
     sizes::register(&mut functions);
     scales::register(&mut functions);

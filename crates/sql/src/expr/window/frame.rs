@@ -9,14 +9,18 @@ use arrow_schema::{DataType, SortOptions};
 use datafusion_common::DFSchema;
 use datafusion_expr::{
     ExprSchemable, Operator, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    binary_expr, lit,
+    binary_expr, cast, lit,
 };
+use types::equality::canonical;
 use types::{SqlError, SqlResult};
 
 use super::{Sorted, negative_offset, row_count};
 use crate::error::{from_arrow, from_library};
 use crate::expr::scalar::Expr;
 use crate::functions::library::call;
+
+/// Holds the sum of any two whole numbers.
+const ROOMY: DataType = DataType::Decimal128(20, 0);
 
 /// A frame.
 #[derive(Clone)]
@@ -56,7 +60,7 @@ impl Frame {
             None => None,
             Some(s) => {
                 let options = SortOptions { descending: !s.asc, nulls_first: s.nulls_first };
-                Some((Expr::compile(&s.expr, schema)?, options))
+                Some((Expr::compile(&key_of(s, schema)?, schema)?, options))
             }
         };
         let bound = |b: &WindowFrameBound| bound(b, frame.units, order, schema);
@@ -133,7 +137,8 @@ impl Frame {
         rows: Range<usize>,
     ) -> SqlResult<Vec<usize>> {
         let options = self.key.as_ref().map(|(_, options)| *options).unwrap_or_default();
-        let compare = make_comparator(keys, bounds, options).map_err(from_arrow)?;
+        let compare =
+            make_comparator(&canonical(keys), &canonical(bounds), options).map_err(from_arrow)?;
         let mut edges = Vec::with_capacity(rows.len());
         for (p, part) in side.sorted.parts(rows) {
             for row in part {
@@ -217,6 +222,15 @@ fn first_not(partition: &Range<usize>, condition: impl Fn(usize) -> bool) -> usi
     low
 }
 
+/// The key by which distances are measured: whole numbers with room for what lies beyond the last of them.
+fn key_of(order: &SortExpr, schema: &DFSchema) -> SqlResult<datafusion_expr::Expr> {
+    let key = order.expr.clone();
+    Ok(match key.get_type(schema).map_err(from_library)?.is_integer() {
+        true => cast(key, ROOMY),
+        false => key,
+    })
+}
+
 fn bound(
     bound: &WindowFrameBound,
     units: WindowFrameUnits,
@@ -242,7 +256,8 @@ fn bound(
     }
     let minus = (sign < 0) == key.asc;
     let op = if minus { Operator::Minus } else { Operator::Plus };
-    let ty = key.expr.get_type(schema).map_err(from_library)?;
+    let key = key_of(key, schema)?;
+    let ty = key.get_type(schema).map_err(from_library)?;
     let value = match ty.is_numeric() && value.data_type().is_numeric() {
         true => value.cast_to(&ty).map_err(from_library)?,
         false => value.clone(),
@@ -251,9 +266,9 @@ fn bound(
         // By our arithmetic, which knows infinity.
         (DataType::Timestamp(..), DataType::Interval(_)) => {
             let name = if minus { "time_minus_span" } else { "time_plus_span" };
-            call(name, vec![key.expr.clone(), lit(value)]).map_err(from_library)?
+            call(name, vec![key, lit(value)]).map_err(from_library)?
         }
-        _ => binary_expr(key.expr.clone(), op, lit(value)),
+        _ => binary_expr(key, op, lit(value)),
     };
     Ok(Bound::Value(Expr::compile(&shifted, schema)?))
 }

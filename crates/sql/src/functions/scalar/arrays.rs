@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, IntervalMonthDayNano};
+use arrow_array::types::{Decimal128Type, IntervalMonthDayNano};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, SortOptions};
+use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
 use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::cast::strict;
 use crate::error::from_arrow;
+use crate::functions::order::comparator;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::returns::{boolean, int, text};
 use crate::functions::scalar::{dates, overload};
@@ -376,19 +377,6 @@ fn make_array(args: &Args<'_>) -> SqlResult<ArrayRef> {
     Ok(Arc::new(lists.map_err(from_arrow)?))
 }
 
-/// Floats without minus zero, which the comparator tells from zero.
-pub(crate) fn with_one_zero(array: ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::Float64 => {
-            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0))
-        }
-        DataType::Float32 => {
-            Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0))
-        }
-        _ => array,
-    }
-}
-
 /// A value and the elements of an array, which are the first two arguments, as one type in which they can
 /// be compared.
 pub(crate) fn alike(args: &Args<'_>) -> SqlResult<(ArrayRef, ListArray)> {
@@ -416,9 +404,7 @@ fn compare_all(
     any: bool,
 ) -> SqlResult<ArrayRef> {
     let (values, lists) = alike(args)?;
-    let (values, elements) = (with_one_zero(values), with_one_zero(Arc::clone(lists.values())));
-    let compare = arrow_ord::ord::make_comparator(&values, &elements, SortOptions::default())
-        .map_err(from_arrow)?;
+    let compare = comparator(&values, lists.values())?;
     let row = |row: usize| -> Option<bool> {
         if lists.is_null(row) {
             return None;

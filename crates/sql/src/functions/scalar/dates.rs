@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use types::datetime::infinite::{is_finite, is_finite_date, midnight};
 use types::datetime::{Civil, civil_of, days_of};
+use types::equality::{canonical, canonical_type, interval_length};
 use types::moment::{DIGITS_MAX, rounded};
 use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
@@ -49,10 +50,17 @@ pub(crate) fn register(functions: &mut Functions) {
         &[Ty::Interval],
         |_, _| DataType::Decimal128(38, 0),
         |args| {
-            let lengths =
-                args.each::<_, Decimal128Array>(|row| Ok(Some(length(args.interval(0, row)))))?;
+            let lengths = args.each::<_, Decimal128Array>(|row| {
+                Ok(Some(interval_length(args.interval(0, row))))
+            })?;
             Ok(Arc::new(lengths.with_data_type(DataType::Decimal128(38, 0))))
         },
+    );
+    functions.strict(
+        "equality_form",
+        &[Ty::Any],
+        |args, _| canonical_type(&args[0]),
+        |args| Ok(canonical(&args.arrays[0])),
     );
     functions.strict("isfinite", &[Ty::Date], boolean, |args| {
         truths(args, |row| is_finite_date(args.date(0, row)))
@@ -64,12 +72,6 @@ pub(crate) fn register(functions: &mut Functions) {
         truths(args, |row| is_finite(args.micros(0, row)))
     });
     functions.strict("isfinite", &[Ty::Interval], boolean, |args| truths(args, |_| true));
-}
-
-/// Nanoseconds of an interval whose months have 30 days, and days 24 hours.
-fn length(interval: IntervalMonthDayNano) -> i128 {
-    let days = i128::from(interval.months) * 30 + i128::from(interval.days);
-    days * i128::from(DAY) * 1000 + i128::from(interval.nanoseconds)
 }
 
 fn truths(args: &Args<'_>, f: impl Fn(usize) -> bool) -> SqlResult<ArrayRef> {

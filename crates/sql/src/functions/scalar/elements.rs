@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, SortOptions};
+use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
@@ -15,6 +15,7 @@ use crate::cast::moments::{cast_moments, is_of_moments};
 use crate::cast::strict::STRICT_CAST;
 use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
+use crate::functions::order::comparator;
 use crate::functions::scalar::arrays::{element, list_of};
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::returns::{boolean, int};
@@ -110,9 +111,7 @@ impl Elements {
     /// Whether the element at a place is the row's value; nulls are alike.
     fn equal(&self) -> SqlResult<impl Fn(usize, usize) -> bool> {
         let (values, elements) = (self.values[0].clone(), self.lists.values().clone());
-        let options = SortOptions::default();
-        let compare = arrow_ord::ord::make_comparator(&values, &elements, options);
-        let compare = compare.map_err(from_arrow)?;
+        let compare = comparator(&values, &elements)?;
         Ok(move |row: usize, at: usize| match (values.is_null(row), elements.is_null(at)) {
             (false, false) => compare(row, at) == Ordering::Equal,
             (value, element) => value && element,
@@ -162,8 +161,7 @@ fn related(args: &Args<'_>, outer: usize, inner: usize, how: Relation) -> SqlRes
     let (outer, inner) = (cast(&args.arrays[outer], &ty)?, cast(&args.arrays[inner], &ty)?);
     let (outer, inner) = (outer.as_list::<i32>(), inner.as_list::<i32>());
     let (left, right) = (outer.values(), inner.values());
-    let compare = arrow_ord::ord::make_comparator(left, right, SortOptions::default());
-    let compare = compare.map_err(from_arrow)?;
+    let compare = comparator(left, right)?;
     // Nulls are like nothing, not even each other.
     let equal = |a: usize, b: usize| {
         left.is_valid(a) && right.is_valid(b) && compare(a, b) == Ordering::Equal

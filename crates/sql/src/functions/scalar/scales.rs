@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array};
-use arrow_schema::{DataType, SortOptions};
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use types::numeric::{FREE, QUOTIENT_SCALE};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::cast::text::cast_text;
-use crate::error::{from_arrow, from_library};
-use crate::functions::scalar::arrays::{alike, with_one_zero};
+use crate::error::from_library;
+use crate::functions::order::comparator;
+use crate::functions::scalar::arrays::alike;
 use crate::functions::scalar::overload::{Args, Functions, Ty};
 use crate::functions::scalar::returns::int;
 
@@ -52,9 +53,8 @@ fn trimmed(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
 /// How many of the ascending thresholds are not above the value.
 fn buckets(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let (values, lists) = alike(args)?;
-    let (values, elements) = (with_one_zero(values), with_one_zero(Arc::clone(lists.values())));
-    let compare = arrow_ord::ord::make_comparator(&values, &elements, SortOptions::default());
-    let compare = compare.map_err(from_arrow)?;
+    let elements = lists.values();
+    let compare = comparator(&values, elements)?;
     let bucket = |row: usize| {
         if values.is_null(row) {
             return Ok(None);
