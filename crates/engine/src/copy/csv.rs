@@ -31,7 +31,7 @@ impl<'a> RecordReader<'a> {
                 Some(_) if matches!(self.peek()?, None | Some(b'\n')) => {}
                 Some(byte) => field.bytes.to_mut().push(byte),
             }
-            check_length(size)?;
+            check_length(true, size)?;
         }
         fields.push(field);
         Ok(())
@@ -43,7 +43,7 @@ impl<'a> RecordReader<'a> {
             let plain = self.take_until(|byte| byte == quote || byte == escape);
             self.count_lines(plain);
             field.extend(plain);
-            check_length(field.bytes.len())?;
+            check_length(true, field.bytes.len())?;
             let Some(byte) = self.take()? else {
                 let message = "unterminated CSV quoted field";
                 return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message).into());

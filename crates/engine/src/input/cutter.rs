@@ -181,7 +181,8 @@ impl Cutter {
         // Many quoted fields have no limit together: so long are the bytes of no record that is short enough.
         if begun.len() > RECORD_BYTES_MAX * ESCAPED_BYTES_MAX {
             self.last_line = self.whole_line;
-            return check_length(begun.len());
+            let is_csv = matches!(self.format, RecordFormat::Csv { .. });
+            return check_length(is_csv, begun.len());
         }
         // Looked at again when it is some longer: not too often, and before it takes much more memory.
         self.suspect_bytes = begun.len() + begun.len() / 8;

@@ -173,10 +173,15 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-pub(crate) fn check_length(bytes: usize) -> SqlResult<()> {
+/// Errors: 54000 for a record of CSV, or a line of text, that is too long.
+pub(crate) fn check_length(is_csv: bool, bytes: usize) -> SqlResult<()> {
     if bytes <= RECORD_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("a CSV record is longer than {} MB", RECORD_BYTES_MAX >> 20);
-    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).with_hint("Is a quote missing?"))
+    let (what, hint) = match is_csv {
+        true => ("CSV record", "Is a quote missing?"),
+        false => ("line of the text format", "Do lines end with line feeds?"),
+    };
+    let message = format!("a {what} is longer than {} MB", RECORD_BYTES_MAX >> 20);
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).with_hint(hint))
 }

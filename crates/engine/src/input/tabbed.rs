@@ -24,7 +24,7 @@ impl<'a> RecordReader<'a> {
                 Some(_) if matches!(self.peek()?, None | Some(b'\n')) => {}
                 Some(byte) => field.push(byte),
             }
-            check_length(size)?;
+            check_length(false, size)?;
         }
         fields.push(field);
         Ok(())
