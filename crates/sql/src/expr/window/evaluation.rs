@@ -122,7 +122,8 @@ fn placed(
             let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
             concat(&parts).map_err(from_arrow)?
         }
-        Function::Shift(sign) => shifted(*sign, sorted, inputs, rows)?,
+        // The frame, which has inputs of its own, means nothing to it.
+        Function::Shift(sign) => shifted(*sign, sorted, &inputs[..function.frame_at], rows)?,
         _ => of_frames(function, sorted, inputs, rows)?,
     })
 }
