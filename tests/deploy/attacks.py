@@ -7,6 +7,10 @@ The server has one worker. While an attack runs, another client sends `select 1`
 longest that it waits is printed. An attack that has not ended after a while is cancelled: printed is the
 time from its cancel to its end. Then the neighbour's answers and a new login are tried once more.
 
+Some attacks ask for more memory or time than a small server gives (`WITHIN`): each names how it must end, as its rows or
+as SQLSTATEs; another end fails. They run at a memory of 256 MB, and the process's own memory must stay below 1.2 times
+that and 64 MiB.
+
 With `--strict`, for a release build on a quiet machine, a wait or an end of more than 100 ms fails. Without
 it only what hangs fails: the limits are wide, for builds and machines that are slow. The last line is that
 of a test harness.
@@ -34,6 +38,57 @@ STRICT_MS, WIDE_MS = 100, 20_000
 # What is known to keep others waiting for longer than the wide limit, and why. With `--strict` it fails; without it is
 # counted as ignored.
 KNOWN = {"a window of lists": "all frames of a partition are computed at once, and the lists of this one take minutes"}
+
+# Of a server with little memory: its size, and what the process may have of its own in KiB.
+SMALL_MEMORY_MB = 256
+RSS_KIB_MAX = int(SMALL_MEMORY_MB * 1024 * 1.2) + 64 * 1024
+
+# How each may end: as one value, or with one of these SQLSTATEs. The time is limited to a second by its setting.
+OUT_OF_MEMORY, TOO_LONG, CANCELLED = "53200", "54000", "57014"
+REFUSED = {OUT_OF_MEMORY, CANCELLED}
+WITHIN = {
+    # Constants: none of these is computed while it is planned.
+    "a constant of 300 MB": ("select length(repeat('x', 300000000))", REFUSED),
+    "a constant of 300 MB, explained": ("explain select length(repeat('x', 300000000))", None),
+    "a constant of 1 GB": ("select length(repeat('x', 1000000000))", REFUSED),
+    "a constant beyond 1 GB": ("select length(repeat('x', 2000000000))", {TOO_LONG}),
+    "a constant of replace": ("select length(replace(repeat('x', 60000), 'x', repeat('y', 60000)))",
+                              REFUSED | {TOO_LONG}),
+    "a constant of regexp_replace": ("select length(regexp_replace(repeat('x', 60000), 'x', repeat('y', 60000), 'g'))",
+                                     REFUSED | {TOO_LONG}),
+    "a constant of concat": (f"select length(concat({', '.join(['repeat(chr(120), 10000000)'] * 20)}))", REFUSED),
+    "a constant of ||": (f"select length({' || '.join(['repeat(chr(120), 10000000)'] * 20)})", REFUSED),
+    "a constant of string_to_array": ("select cardinality(string_to_array(repeat('a,', 10000000), ','))", REFUSED),
+    "a constant of array_fill": ("select cardinality(array_fill(1::bigint, array[50000000]))", REFUSED),
+    "a constant of rpad": ("select length(rpad('x', 200000000, 'ab'))", REFUSED),
+    "a constant of to_char": ("select length(to_char(1, repeat('9', 50000000)))", REFUSED),
+    "a constant of format": ("select length(format('%100000000s', 'x'))", REFUSED),
+    "a constant in VALUES": ("select length(v) from (values (repeat('x', 300000000))) t(v)", REFUSED),
+    "a constant that fits": ("select length(repeat('x', 10000000))", "10000000"),
+    # Rows of one megabyte.
+    "wide rows, counted": ("select count(t) from (select repeat('x', 1000000) || g as t"
+                           " from generate_series(1, 50) g) s", "50"),
+    "wide rows, the greatest": ("select length(max(repeat('x', 1000000) || g)) from generate_series(1, 20) g", "1000001"),
+    "wide rows, distinct": ("select count(distinct t) from (select repeat('x', 1000000) || g as t"
+                            " from generate_series(1, 1000) g) s", REFUSED),
+    "wide rows, sorted": ("select length(t) from (select repeat('x', 1000000) || g as t from generate_series(1, 100) g"
+                          " order by 1 offset 99) s", REFUSED | {"1 rows"}),
+    "wide rows as a list": ("select length(string_agg(repeat('x', 1000000), ',')) from generate_series(1, 5000)", REFUSED),
+    "pieces of a long text": ("select count(*) from regexp_split_to_table(repeat('a,', 20000000), ',')", REFUSED),
+    # Patterns.
+    "a pattern for each row": ("select count(*) from generate_series(1, 100000) g"
+                               r" where 'abc' ~ ('a{' || g % 1000 || '}\w{100}' || g)", {CANCELLED}),
+    "a pattern that is too complex": (r"select 'abc' ~ ('((a{1,100}){1,100}){1,' || g || '}')"
+                                      " from generate_series(100, 100) g", {"2201B", CANCELLED}),
+}
+
+# Small arguments of which a function may make much, and calls of each function with some of them: what is as
+# long as an argument says must be asked for first.
+T, I, A = "repeat('ab', 500)", "50000000", "array[1, 2, 3]"
+CALLS = [[T], [I], [T, T], [T, I], [I, I], [A, T], [I, f"array[{I}]"], [A, A], [T, T, T], [T, I, T], [I, I, I], [T, T, I]]
+
+# What acts on the server or on other sessions, or waits.
+EXEMPT = ("pg_", "lo_", "set", "nextval", "currval", "txid_", "ts_", "query_to", "table_to", "schema_to", "database_to")
 
 SETUP = """
     create table t (id int primary key, k int, v text, u float8);
@@ -170,16 +225,26 @@ ATTACKS = {
 class Served:
     """A server with one worker."""
 
-    def __init__(self, binary, folder):
+    def __init__(self, binary, folder, memory_mb=512):
         self.log = pathlib.Path(folder, "log")
-        command = [binary, "serve", "--no-http", "--workers", "1", "--listen", "127.0.0.1:0", "--memory", "512MB",
-                   "--data", pathlib.Path(folder, "t.dovetail")]
+        command = [binary, "serve", "--no-http", "--workers", "1", "--listen", "127.0.0.1:0",
+                   "--memory", f"{memory_mb}MB", "--data", pathlib.Path(folder, "t.dovetail")]
         self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
         while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
             if self.process.poll() is not None:
                 sys.exit(f"the server did not start:\n{text}")
             time.sleep(0.05)
         self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
+
+    def own_kib(self):
+        """Memory of the process that no file is behind."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("RssAnon:")[1].split()[0])
+
+    def busy_s(self):
+        """Processor time of all its threads."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -214,11 +279,12 @@ class Attack(threading.Thread):
     def __init__(self, port, text):
         super().__init__(daemon=True)
         self.session, self.text, self.outcome, self.ended = wire.Connection(port), text, "", None
+        self.rows = None
 
     def run(self):
         try:
             rows = self.session.query(self.text)
-            self.outcome = f"{len(rows)} rows"
+            self.outcome, self.rows = f"{len(rows)} rows", rows
         except wire.Refused as refused:
             self.outcome = refused.state
         except (OSError, EOFError) as error:
@@ -246,8 +312,92 @@ def attacked(server, text):
     return wait_ms, end_ms, attack.outcome or "hangs"
 
 
-def check_all(binary, names, limit_ms):
-    passed = failed = ignored = 0
+class Watched(threading.Thread):
+    """Notes the most memory that a server has."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.ends, self.most_kib = server, False, 0
+
+    def run(self):
+        while not self.ends:
+            self.most_kib = max(self.most_kib, self.server.own_kib())
+            time.sleep(0.01)
+
+
+def check_functions(server):
+    """Calls every function that there is; names what ends otherwise than with a row or an error of SQL."""
+    session = wire.Connection(server.port)
+    session.query("set statement_timeout = '1s'")
+    names = [name for name, in session.query("select distinct proname from pg_proc where prokind = 'f' order by 1")]
+    wrong = []
+    for name in (name for name in names if not name.startswith(EXEMPT)):
+        for arguments in CALLS:
+            text = f"select count(*) from (select \"{name}\"({', '.join(arguments)})) s"
+            try:
+                session.query(text)
+            except wire.Refused as refused:
+                if refused.state in ("XX000", "57P01"):
+                    wrong.append(f"{text}: {refused.state}")
+            if (kib := server.own_kib()) > RSS_KIB_MAX:
+                wrong.append(f"{text}: {kib >> 10} MiB")
+                break
+    session.close()
+    return wrong
+
+
+def is_right(attack, wanted):
+    """Whether an attack ended as it must: None is any rows."""
+    if isinstance(wanted, set):
+        return attack.outcome in wanted
+    is_one = attack.rows is not None and (wanted is None or [list(row) for row in attack.rows] == [[wanted]])
+    return is_one
+
+
+def check_within(binary, names, calls_functions):
+    """What asks for much of a small server: how many attacks ended as they must, and how many did not."""
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(prefix="dovetail-test-") as folder:
+        server = Served(binary, folder, SMALL_MEMORY_MB)
+        print(f"{'time':>9}  {'memory':>9}  outcome    attack")
+        for name in names:
+            text, wanted = WITHIN[name]
+            watched, attack = Watched(server), Attack(server.port, text)
+            attack.session.query("set statement_timeout = '1s'")
+            watched.start()
+            began = time.monotonic()
+            attack.start()
+            attack.join(WIDE_MS / 1000)
+            took_ms = ((attack.ended or time.monotonic()) - began) * 1000
+            # Nothing goes on behind its end.
+            time.sleep(0.1)
+            before = server.busy_s()
+            time.sleep(0.2)
+            goes_on = server.busy_s() - before > 0.15
+            watched.ends = True
+            watched.join()
+            held = attack.ended is not None and is_right(attack, wanted) and watched.most_kib <= RSS_KIB_MAX
+            held = held and not goes_on
+            passed, failed = passed + held, failed + (not held)
+            outcome = attack.outcome or "hangs"
+            more = "" if held else f"    FAILED, wanted {wanted}{', and it goes on' if goes_on else ''}"
+            print(f"{took_ms:>6.0f} ms  {watched.most_kib >> 10:>5} MiB  {outcome:<10} {name}{more}", flush=True)
+            if attack.ended:
+                attack.session.close()
+            if not held:
+                server.stop()
+                server = Served(binary, folder, SMALL_MEMORY_MB)
+        if calls_functions:
+            wrong = check_functions(server)
+            print("\n".join([f"every function: {len(wrong)} wrong", *wrong[:20]]), flush=True)
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+        passed, failed = (passed + 1, failed) if server.stop() == 0 else (passed, failed + 1)
+    return passed, failed
+
+
+def check_all(binary, names, within, calls_functions, limit_ms):
+    passed, failed = check_within(binary, within, calls_functions)
+    ignored = 0
     worst_wait = worst_end = 0.0
     with tempfile.TemporaryDirectory(prefix="dovetail-test-") as folder:
         server = Served(binary, folder)
@@ -280,7 +430,10 @@ def main():
     parser.add_argument("binary", nargs="?", default=target / "debug" / "dovetail", type=pathlib.Path)
     given = parser.parse_args()
     names = [name for name in ATTACKS if given.only in name]
-    sys.exit(not check_all(given.binary.resolve(), names, STRICT_MS if given.strict else WIDE_MS))
+    within = [name for name in WITHIN if given.only in name]
+    limit_ms = STRICT_MS if given.strict else WIDE_MS
+    calls_functions = given.only in "every function"
+    sys.exit(not check_all(given.binary.resolve(), names, within, calls_functions, limit_ms))
 
 
 if __name__ == "__main__":
