@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use exec::{Governor, LocalFuture};
-use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::{TableDef, TableId};
 use storage::{ArchiveStatus, PoolStats, Store, planted};
@@ -26,6 +25,7 @@ use crate::options::{Options, RingKind, Simulation};
 use crate::parts::bounds::Bounds;
 use crate::parts::merge::Merges;
 use crate::parts::status::MergeStatus;
+use crate::planning::Beside;
 use crate::plans::Plans;
 use crate::settings::configuration::Configuration;
 use crate::system::schemas::SystemSchemas;
@@ -60,8 +60,8 @@ struct Inner {
     configuration: RwLock<Arc<Configuration>>,
     /// Counts the configurations: sessions look at it before each statement.
     configuration_count: AtomicU64,
-    /// Statements that are planned on threads of their own.
-    planners: Semaphore,
+    /// What is done on threads of their own.
+    beside: Beside,
     /// Generic plans of statements that run again.
     plans: Plans,
     /// Numbers the temporary files of queries.
@@ -147,7 +147,7 @@ impl Database {
             versions,
             merges: Arc::new(merges),
             device,
-            planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
+            beside: Beside::new(runtime.stats().len()),
             plans: Plans::default(),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
@@ -218,8 +218,9 @@ impl Database {
         &self.inner.governor
     }
 
-    pub(crate) fn planners(&self) -> &Semaphore {
-        &self.inner.planners
+    /// Bounds what is planned and computed on threads of their own.
+    pub(crate) fn beside(&self) -> &Beside {
+        &self.inner.beside
     }
 
     pub(crate) fn plans(&self) -> &Plans {
@@ -591,7 +592,3 @@ async fn remove_leftovers(path: &Path) {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Statements that are planned at once on threads of their own, for each worker: more would only take
-/// the processor from each other.
-pub(crate) const PLANNERS_PER_WORKER: usize = 2;

@@ -9,10 +9,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use exec::{Governor, Reservation};
 use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
-use sql::InterruptCheck;
 use sql::plan::Plan;
+use sql::{InterruptCheck, Limits};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::system::catalog::SystemCatalog;
@@ -21,12 +22,30 @@ use crate::waiting::unless_cancelled;
 /// Longest planning. The largest queries that people write take a second or two in debug builds.
 const PLANNING_MAX: Duration = Duration::from_secs(60);
 
+/// Bounds what is done on threads of their own.
+pub(crate) struct Beside {
+    /// Statements that are planned.
+    pub(crate) planners: Semaphore,
+    /// Expressions that are computed.
+    pub(crate) evaluators: Semaphore,
+}
+
+impl Beside {
+    pub(crate) fn new(workers: usize) -> Beside {
+        let some = || Semaphore::new(PER_WORKER * workers);
+        Beside { planners: some(), evaluators: some() }
+    }
+}
+
+/// So many at once for each worker: more would only take the processor from each other.
+const PER_WORKER: usize = 2;
+
 /// A query with what it was planned with, and how long that took.
 pub(crate) type Planned = (SystemCatalog, Arc<Plan>, Duration);
 
 /// Goes on until somebody cancels.
 pub(crate) fn until_cancelled(cancel: Cancel) -> InterruptCheck {
-    Arc::new(move || match cancel.is_cancelled() {
+    Arc::new(move || match cancel.is_cancelled() || cancel.is_overdue() {
         true => Err(SqlError::cancelled()),
         false => Ok(()),
     })
@@ -36,7 +55,7 @@ pub(crate) fn until_cancelled(cancel: Cancel) -> InterruptCheck {
 fn for_a_while(cancels: [Cancel; 2]) -> InterruptCheck {
     let begun = time::now();
     Arc::new(move || {
-        if cancels.iter().any(Cancel::is_cancelled) {
+        if cancels.iter().any(|cancel| cancel.is_cancelled() || cancel.is_overdue()) {
             return Err(SqlError::cancelled());
         }
         if begun.elapsed() < PLANNING_MAX {
@@ -62,14 +81,45 @@ impl Drop for Unwanted {
 pub(crate) async fn entered<T>(
     context: zone::Context,
     cancel: Cancel,
+    governor: &Governor,
     statement: impl Future<Output = T>,
 ) -> T {
-    let (check, mut statement) = (until_cancelled(cancel), pin!(statement));
+    let memory = governor.without_plan().reserve_collected("expression");
+    let limits = Arc::new(StatementLimits { check: until_cancelled(cancel), memory });
+    let mut statement = pin!(statement);
     poll_fn(|cx| {
         let _entered = zone::enter(context);
-        sql::with_interrupt_check(check.clone(), || statement.as_mut().poll(cx))
+        sql::with_limits(limits.clone(), || statement.as_mut().poll(cx))
     })
     .await
+}
+
+/// What the expressions of a statement may take that are computed outside of a plan: its values, those of the rows
+/// that it changes.
+struct StatementLimits {
+    check: InterruptCheck,
+    memory: Arc<Reservation>,
+}
+
+impl Limits for StatementLimits {
+    fn go_on(&self) -> SqlResult<()> {
+        (self.check)()
+    }
+
+    fn room(&self, bytes: usize) -> SqlResult<()> {
+        self.memory.grow(bytes)?;
+        self.memory.shrink(bytes);
+        Ok(())
+    }
+
+    fn take(&self, bytes: usize) -> SqlResult<()> {
+        self.memory.grow(bytes)
+    }
+
+    /// Who computes it counts what he keeps.
+    fn computed(&self) {
+        self.memory.shrink(self.memory.used());
+    }
 }
 
 /// What `work` gives, as long as `check` says so. The error of work that was ended is that it was

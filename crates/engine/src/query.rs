@@ -159,6 +159,7 @@ impl Run {
         db.watch(&progress);
         let permits = Permits::new(db.shares().tasks(settings, plan));
         let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
+        query.beside = db.beside().evaluators.clone();
         query.lookup_batch_rows = settings.lookup_batch_rows;
         query.spill_path = Some(db.spill_path());
         query.parts_per_worker = db.shares().parts_per_worker(db.worker_count(), db.page_bytes());

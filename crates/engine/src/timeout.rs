@@ -13,6 +13,7 @@ use crate::settings::Settings;
 /// The clock of one statement.
 pub(crate) struct StatementTimeout {
     over: Rc<Cell<bool>>,
+    cancel: Cancel,
     timer: Option<JoinHandle<()>>,
 }
 
@@ -21,6 +22,9 @@ impl StatementTimeout {
     pub(crate) fn start(settings: &Settings, cancel: &Cancel) -> StatementTimeout {
         let over = Rc::new(Cell::new(false));
         let ms = settings.statement_timeout_ms;
+        if ms > 0 {
+            cancel.set_deadline(time::now() + Duration::from_millis(ms));
+        }
         let timer = (ms > 0).then(|| {
             let (over, cancel) = (over.clone(), cancel.clone());
             spawn(async move {
@@ -29,12 +33,13 @@ impl StatementTimeout {
                 cancel.cancel();
             })
         });
-        StatementTimeout { over, timer }
+        StatementTimeout { over, cancel: cancel.clone(), timer }
     }
 
     /// Says so when the clock was the reason for the end.
     pub(crate) fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
-        result.map_err(|error| match self.over.get() && error.state == SqlState::QUERY_CANCELED {
+        let is_over = self.over.get() || self.cancel.is_overdue();
+        result.map_err(|error| match is_over && error.state == SqlState::QUERY_CANCELED {
             true => SqlError::new(
                 SqlState::QUERY_CANCELED,
                 "canceling statement due to statement timeout",

@@ -8,6 +8,8 @@ use types::SqlResult;
 use crate::batch;
 use crate::lookup::LookupOp;
 use crate::map::Map;
+use crate::memory::Reservation;
+use crate::pieces::{Pace, Piece};
 use crate::preempt::breathe;
 use crate::shared::spawn_lookup;
 use crate::source::Access;
@@ -19,22 +21,38 @@ pub(crate) struct Flow {
     stage: Arc<Stage>,
     /// Batches with the operator that comes next; the last is worked on first, so that a batch is
     /// through the whole pipeline before the next one enters.
-    stack: Vec<(usize, RecordBatch)>,
+    stack: Vec<Waiting>,
     /// Where look-ups are not split off: rows gathered before each operator.
     gathered: Vec<Vec<RecordBatch>>,
+    /// How many rows each heavy operator is computed for at once.
+    paces: Vec<Pace>,
     /// Whether the last batch in hand is looked up here even when there are permits.
     keeps_last: bool,
+}
+
+/// A batch in hand.
+struct Waiting {
+    /// The operator that comes next.
+    at: usize,
+    rows: RecordBatch,
+    /// The memory that it takes, where that is much.
+    held: Option<Arc<Reservation>>,
 }
 
 impl Flow {
     pub(crate) fn new(stage: &Arc<Stage>) -> Flow {
         let gathered = if stage.splits { vec![] } else { vec![vec![]; stage.tail.ops.len()] };
-        Flow { stage: Arc::clone(stage), stack: vec![], gathered, keeps_last: false }
+        let paces = vec![];
+        Flow { stage: Arc::clone(stage), stack: vec![], gathered, paces, keeps_last: false }
+    }
+
+    fn put(&mut self, at: usize, rows: RecordBatch) {
+        self.stack.push(Waiting { at, rows, held: None });
     }
 
     /// Passes `batch` through all operators from the one at `at` on.
     pub(crate) async fn feed(&mut self, at: usize, batch: RecordBatch) -> SqlResult<()> {
-        self.stack.push((at, batch));
+        self.put(at, batch);
         self.drain().await
     }
 
@@ -55,7 +73,7 @@ impl Flow {
 
     async fn drain(&mut self) -> SqlResult<()> {
         let stage = Arc::clone(&self.stage);
-        while let Some((at, batch)) = self.stack.pop() {
+        while let Some(Waiting { at, rows: batch, held }) = self.stack.pop() {
             breathe().await;
             if stage.is_stopped() {
                 self.stack.clear();
@@ -67,8 +85,11 @@ impl Flow {
             match stage.tail.ops.get(at) {
                 None => {
                     let rows = self.first_rows(at, batch);
+                    // Who takes them counts them.
+                    drop(held);
                     stage.tail.target.push(&stage.run, rows).await?;
                 }
+                Some(Op::Map(map)) if map.is_heavy() => self.apply_heavy(at, map, batch).await?,
                 Some(Op::Map(map)) => self.apply(at, map.as_ref(), batch)?,
                 Some(Op::Lookup(op)) => self.look_up(at, op, batch).await?,
                 Some(Op::Divert(join)) => {
@@ -86,19 +107,43 @@ impl Flow {
         if batch.num_rows() <= count {
             return batch;
         }
-        self.stack.push((at, batch.slice(count, batch.num_rows() - count)));
+        self.put(at, batch.slice(count, batch.num_rows() - count));
         batch.slice(0, count)
     }
 
     fn apply(&mut self, at: usize, map: &dyn Map, batch: RecordBatch) -> SqlResult<()> {
-        let figures = self.stage.run.query.progress.node(map.node());
+        let progress = Arc::clone(&self.stage.run.query.progress);
+        let figures = progress.node(map.node());
         let applied = timed(&figures.busy_ns, || map.apply(batch))?;
         if let Some(rest) = applied.rest {
-            self.stack.push((at, rest));
+            self.put(at, rest);
         }
         for out in applied.out.into_iter().rev().filter(|b| b.num_rows() > 0) {
             figures.produced(out.num_rows());
-            self.stack.push((at + 1, out));
+            self.put(at + 1, out);
+        }
+        Ok(())
+    }
+
+    /// The same of an operator that may need much time or memory for some rows.
+    async fn apply_heavy(
+        &mut self,
+        at: usize,
+        map: &Arc<dyn Map>,
+        batch: RecordBatch,
+    ) -> SqlResult<()> {
+        if self.paces.is_empty() {
+            self.paces = vec![Pace::default(); self.stage.tail.ops.len()];
+        }
+        let Piece { applied, rest, held } =
+            self.paces[at].first_piece(&self.stage, map, batch).await?;
+        for rest in rest.into_iter().chain(applied.rest) {
+            self.put(at, rest);
+        }
+        let figures = self.stage.run.query.progress.node(map.node());
+        for rows in applied.out.into_iter().rev().filter(|b| b.num_rows() > 0) {
+            figures.produced(rows.num_rows());
+            self.stack.push(Waiting { at: at + 1, rows, held: held.clone() });
         }
         Ok(())
     }
@@ -109,7 +154,7 @@ impl Flow {
             if self.stage.splits { Some(batch) } else { self.gather(at, batch, row_count)? };
         let Some(batch) = batch else { return Ok(()) };
         let chunk = if batch.num_rows() > row_count {
-            self.stack.push((at, batch.slice(row_count, batch.num_rows() - row_count)));
+            self.put(at, batch.slice(row_count, batch.num_rows() - row_count));
             batch.slice(0, row_count)
         } else {
             batch
@@ -158,7 +203,7 @@ impl Flow {
         let out = busy(&figures.busy_ns, op.look_up(&chunk, access)).await?;
         if out.num_rows() > 0 {
             figures.produced(out.num_rows());
-            self.stack.push((at + 1, out));
+            self.put(at + 1, out);
         }
         Ok(())
     }

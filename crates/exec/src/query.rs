@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use runtime::sync::{Cancel, Permits};
+use runtime::sync::{Cancel, Permits, Semaphore};
 use types::SqlResult;
 
 use crate::memory::Grant;
@@ -22,6 +22,10 @@ pub const RESULT_BATCH_ROWS: usize = 2048;
 /// (64 pages of 4 KiB), so 64 parts are 4096 pages asked for, more than a device's queue takes, and
 /// at most about 32 MiB of pages and decoded rows per worker.
 pub const PARTS_PER_WORKER: usize = 64;
+
+/// Expressions that a query alone computes beside the workers at once: more would only take the processor from each
+/// other.
+const BESIDE_MAX: usize = 2;
 
 /// How the work of a query is decomposed (DESIGN, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub struct Query {
     pub permits: Permits,
     /// Stops the query with 57014.
     pub cancel: Cancel,
+    /// How many expressions are computed beside the workers at once.
+    pub beside: Semaphore,
     /// Where tasks and rows are counted.
     pub progress: Arc<Progress>,
     /// What its operators may hold.
@@ -68,6 +74,7 @@ impl Query {
             mode,
             permits,
             cancel,
+            beside: Semaphore::new(BESIDE_MAX),
             progress,
             memory: Grant::unlimited(),
             spill_path: None,

@@ -94,6 +94,14 @@ impl Map for ScanRows {
         self.node
     }
 
+    fn is_heavy(&self) -> bool {
+        self.filter.iter().any(Expr::is_heavy)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        !self.filter.iter().any(Expr::is_volatile)
+    }
+
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
         let at_once = self.filter.as_ref().map_or(usize::MAX, Expr::rows_at_once);
         let (rows, rest) = first_rows(rows, at_once);
@@ -126,6 +134,14 @@ impl Map for Filter {
         self.node
     }
 
+    fn is_heavy(&self) -> bool {
+        self.predicate.is_heavy()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        !self.predicate.is_volatile()
+    }
+
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
         let (rows, rest) = first_rows(rows, self.predicate.rows_at_once());
         let value = self.predicate.evaluate(&rows)?;
@@ -144,6 +160,14 @@ pub(crate) struct Project {
 impl Map for Project {
     fn node(&self) -> usize {
         self.node
+    }
+
+    fn is_heavy(&self) -> bool {
+        self.exprs.iter().any(Expr::is_heavy)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        !self.exprs.iter().any(Expr::is_volatile)
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use types::{SqlError, SqlResult};
 
+use crate::limits::Wanted;
 use crate::notify::WaitGroup;
 use crate::run::Run;
 use crate::scope::Scope;
@@ -19,12 +20,14 @@ pub(crate) struct TaskGroup {
     pub(crate) run: Arc<Run>,
     pub(crate) scope: Arc<Scope>,
     alive: WaitGroup,
+    limits: Arc<Wanted>,
 }
 
 impl TaskGroup {
     pub(crate) fn new(run: &Arc<Run>, scope: Arc<Scope>) -> Arc<TaskGroup> {
         run.alive.add();
-        Arc::new(TaskGroup { run: Arc::clone(run), scope, alive: WaitGroup::default() })
+        let limits = Arc::new(Wanted::new(run, &scope));
+        Arc::new(TaskGroup { run: Arc::clone(run), scope, alive: WaitGroup::default(), limits })
     }
 
     /// Waits until no task of the group is left.
@@ -73,6 +76,7 @@ struct TaskGuard {
     /// Where its waker is registered, and the waker; none before the first poll.
     slot: Option<(usize, Waker)>,
     is_running: bool,
+    limits: Arc<Wanted>,
 }
 
 /// A task of a query. Ends when its work ends, when its scope is stopped (at the next suspension of
@@ -88,7 +92,8 @@ impl TaskGuard {
     fn new(group: &Arc<TaskGroup>, worker: usize) -> TaskGuard {
         group.alive.add();
         group.run.query.progress.created(worker);
-        TaskGuard { group: Arc::clone(group), worker, slot: None, is_running: false }
+        let (group, limits) = (Arc::clone(group), Arc::clone(&group.limits));
+        TaskGuard { group, worker, slot: None, is_running: false, limits }
     }
 
     fn task(self, work: LocalFuture<'static, SqlResult<()>>) -> Task {
@@ -103,6 +108,15 @@ impl TaskGuard {
             Some(_) => progress.resumed(self.worker),
         }
         self.is_running = true;
+    }
+
+    /// Polls its work, whose expressions are computed as long as they are wanted.
+    fn polled(
+        &self,
+        work: Pin<&mut (dyn Future<Output = SqlResult<()>> + 'static)>,
+        cx: &mut Context<'_>,
+    ) -> Poll<SqlResult<()>> {
+        sql::with_limits(self.limits.clone(), || poll_caught(work, cx))
     }
 
     fn suspend(&mut self) {
@@ -149,17 +163,22 @@ impl Future for Task {
         guard.resume();
         guard.register_waker(cx.waker());
         let result = match work {
-            Some(work) if !guard.group.scope.is_stopped() => match poll_caught(work.as_mut(), cx) {
-                Poll::Ready(result) => result,
-                Poll::Pending => {
-                    guard.suspend();
-                    return Poll::Pending;
+            Some(work) if !guard.group.scope.is_stopped() => {
+                match guard.polled(work.as_mut(), cx) {
+                    Poll::Ready(result) => result,
+                    Poll::Pending => {
+                        guard.suspend();
+                        return Poll::Pending;
+                    }
                 }
-            },
+            }
             _ => Ok(()),
         };
         *work = None;
-        if let Err(error) = result {
+        // What was stopped ends with an error that says no more than that.
+        if let Err(error) = result
+            && !guard.group.scope.is_stopped()
+        {
             guard.group.run.fail_in(&guard.group.scope, error);
         }
         Poll::Ready(())

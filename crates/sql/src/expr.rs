@@ -9,6 +9,8 @@ pub(crate) mod average;
 pub(crate) mod compared;
 pub(crate) mod elements;
 pub(crate) mod exact;
+pub(crate) mod footprint;
+pub(crate) mod measured;
 pub(crate) mod scalar;
 pub(crate) mod series;
 pub(crate) mod slow;

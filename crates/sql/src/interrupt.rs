@@ -1,5 +1,6 @@
-//! How long the planner goes on. It computes without waiting, on a thread that its caller has chosen;
-//! now and then it asks whether its result is still wanted.
+//! What work of this crate may take of its caller: time and memory. It computes without waiting, on a thread
+//! that its caller has chosen; now and then it asks whether its result is still wanted, and before it makes
+//! something large whether there is room for it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -8,47 +9,211 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::LogicalPlan;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
-use types::SqlResult;
+use types::{SqlError, SqlResult, SqlState};
 
-/// Says whether to go on: an error ends the planning that asks.
+/// Says whether to go on: an error ends the work that asks.
 pub type InterruptCheck = Arc<dyn Fn() -> SqlResult<()> + Send + Sync>;
+
+/// What the work of a statement may take.
+pub trait Limits: Send + Sync {
+    /// Whether its result is still wanted: an error ends it.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn go_on(&self) -> SqlResult<()>;
+
+    /// Whether so many bytes could be taken now; to be asked before they are allocated.
+    ///
+    /// # Errors
+    /// 53200.
+    fn room(&self, _bytes: usize) -> SqlResult<()> {
+        Ok(())
+    }
+
+    /// Counts bytes that values take which are computed. Who sets the limits gives them back.
+    ///
+    /// # Errors
+    /// 53200.
+    fn take(&self, _bytes: usize) -> SqlResult<()> {
+        Ok(())
+    }
+
+    /// An expression has been computed for some rows.
+    fn computed(&self) {}
+}
 
 /// Calls of `check` between two questions: an expression's part takes about a microsecond.
 const CALLS_PER_QUESTION: u32 = 64;
 
+/// Bytes that are taken at once; less is not counted.
+const LEAST_BYTES: usize = 16 << 10;
+
+/// The largest value that is computed while a statement is planned. What is larger is computed when it runs.
+pub(crate) const FOLDED_BYTES_MAX: usize = 64 << 10;
+
+const TOO_LARGE_TO_FOLD: &str =
+    "the value is too large to be computed while the statement is planned";
+
 thread_local! {
-    /// Of the planning that this thread does now: it never crosses a suspension, for there is none.
-    static CHECK: RefCell<Option<InterruptCheck>> = const { RefCell::new(None) };
+    /// Of the work that this thread does now: it never crosses a suspension, for there is none.
+    static LIMITS: RefCell<Option<Arc<dyn Limits>>> = const { RefCell::new(None) };
     static CALLS: Cell<u32> = const { Cell::new(0) };
+    /// Whether constants are folded.
+    static FOLDS: Cell<bool> = const { Cell::new(false) };
+    /// Bytes that were ever taken on this thread.
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Only says whether to go on.
+struct Checked(InterruptCheck);
+
+impl Limits for Checked {
+    fn go_on(&self) -> SqlResult<()> {
+        (self.0)()
+    }
 }
 
 /// Plans, or does other work of this crate, as long as `interrupt` says so.
 pub fn with_interrupt_check<T>(check: InterruptCheck, work: impl FnOnce() -> T) -> T {
-    let _restored = Restored(CHECK.replace(Some(check)));
+    with_limits(Arc::new(Checked(check)), work)
+}
+
+/// Does work of this crate within limits.
+pub fn with_limits<T>(limits: Arc<dyn Limits>, work: impl FnOnce() -> T) -> T {
+    let _restored = Restored(LIMITS.replace(Some(limits)));
     work()
 }
 
 /// Puts back what was there before, also when the work panics.
-struct Restored(Option<InterruptCheck>);
+struct Restored(Option<Arc<dyn Limits>>);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        CHECK.set(self.0.take());
+        LIMITS.set(self.0.take());
     }
 }
 
-/// To be called for each part of what is planned.
-pub(crate) fn check() -> Result<()> {
-    CALLS.set(CALLS.get().wrapping_add(1));
-    if !CALLS.get().is_multiple_of(CALLS_PER_QUESTION) {
-        return Ok(());
+/// Whether an error says that a value is too large to be computed while a statement is planned.
+pub(crate) fn is_too_large_to_fold(error: &SqlError) -> bool {
+    error.message == TOO_LARGE_TO_FOLD
+}
+
+/// Computes what is constant while a statement is planned: nothing that grows large. What is as long as the
+/// text of the statement is not.
+pub(crate) fn folding<T>(work: impl FnOnce() -> T) -> T {
+    struct Ended(bool);
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            FOLDS.set(self.0);
+        }
     }
-    ask()
+    let _ended = Ended(FOLDS.replace(true));
+    work()
+}
+
+/// To be called for each part of what is planned, and for each row of what is computed.
+pub(crate) fn check() -> Result<()> {
+    go_on().map_err(external)
+}
+
+/// The same.
+pub(crate) fn go_on() -> SqlResult<()> {
+    CALLS.set(CALLS.get().wrapping_add(1));
+    match CALLS.get().is_multiple_of(CALLS_PER_QUESTION) {
+        true => go_on_now(),
+        false => Ok(()),
+    }
+}
+
+/// The same between two steps of which each may take long.
+pub(crate) fn go_on_now() -> SqlResult<()> {
+    asked(|limits| limits.go_on())
+}
+
+/// Asks before so many bytes are allocated for the value of one row.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn room(bytes: usize) -> SqlResult<()> {
+    small_enough(bytes)?;
+    match bytes < LEAST_BYTES {
+        true => Ok(()),
+        false => asked(|limits| limits.room(bytes)),
+    }
+}
+
+/// Counts bytes of values that were computed.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn take(bytes: usize) -> SqlResult<()> {
+    TAKEN.set(TAKEN.get().wrapping_add(bytes));
+    asked(|limits| limits.take(bytes))
+}
+
+/// Counts what a call has made of which `counted` says when it began.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn take_rest(bytes: usize, counted: usize) -> SqlResult<()> {
+    match bytes.saturating_sub(taken().wrapping_sub(counted)) {
+        rest if rest < LEAST_BYTES => Ok(()),
+        rest => take(rest),
+    }
+}
+
+/// All bytes that were ever taken on this thread.
+pub(crate) fn taken() -> usize {
+    TAKEN.get()
+}
+
+/// An expression has been computed for some rows.
+pub(crate) fn computed() {
+    LIMITS.with_borrow(|limits| {
+        if let Some(limits) = limits {
+            limits.computed();
+        }
+    });
+}
+
+/// Counts the bytes of values as they are made.
+#[derive(Default)]
+pub(crate) struct Counted(Cell<usize>);
+
+impl Counted {
+    /// Adds so many.
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn add(&self, bytes: usize) -> SqlResult<()> {
+        let sum = self.0.get() + bytes;
+        if sum < LEAST_BYTES {
+            self.0.set(sum);
+            return Ok(());
+        }
+        self.0.set(0);
+        go_on_now()?;
+        take(sum)
+    }
+}
+
+fn small_enough(bytes: usize) -> SqlResult<()> {
+    match FOLDS.get() && bytes > FOLDED_BYTES_MAX {
+        true => Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, TOO_LARGE_TO_FOLD)),
+        false => Ok(()),
+    }
+}
+
+fn asked(ask: impl FnOnce(&dyn Limits) -> SqlResult<()>) -> SqlResult<()> {
+    LIMITS.with_borrow(|limits| limits.as_deref().map_or(Ok(()), ask))
 }
 
 fn ask() -> Result<()> {
-    let answer = CHECK.with_borrow(|check| check.as_ref().map_or(Ok(()), |ask| ask()));
-    answer.map_err(|error| DataFusionError::External(Box::new(error)))
+    go_on_now().map_err(external)
+}
+
+fn external(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 /// Stands between the rules of the library, which do not ask themselves.

@@ -14,7 +14,7 @@ use crate::waiting::unless_cancelled;
 
 impl Session {
     pub(crate) fn planner(&self) -> Planner {
-        Planner { permits: self.database().planners().clone(), context: self.context() }
+        Planner { permits: self.database().beside().planners.clone(), context: self.context() }
     }
 
     /// Does work that comes before a statement begins, such as parsing, on a thread beside the workers;

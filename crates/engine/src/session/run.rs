@@ -188,7 +188,8 @@ impl Session {
     ) -> SqlResult<StatementResult> {
         let (cancel, context) = (self.begin(), self.context());
         let timeout = StatementTimeout::start(&self.settings, &cancel);
-        let result = entered(context, cancel.clone(), work(self, cancel)).await;
+        let governor = self.db.governor().clone();
+        let result = entered(context, cancel.clone(), &governor, work(self, cancel)).await;
         let rows = result.as_ref().map_or(0, StatementResult::row_count);
         timeout.judge(self.activity.end(result, rows))
     }

@@ -11,10 +11,14 @@ use types::{SqlError, SqlResult};
 
 use super::order::{RowOrder, Run};
 use crate::batch;
+use crate::footprint::batch_bytes;
 use crate::notify::locked;
 use crate::source::{Access, Depth, LocalFuture, Part, Source, Step};
 use crate::spill::Block;
 use crate::workspace::Workspace;
+
+/// The largest batch of several rows: a merge holds some of each run.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// The rows of a sort, in order.
 pub(crate) struct Sorted {
@@ -37,6 +41,8 @@ struct Reader {
     now: Option<Run>,
     at: usize,
     next: Option<Run>,
+    /// Bytes of a row at hand, one with another.
+    row_bytes: usize,
     blocks: VecDeque<Block>,
 }
 
@@ -71,7 +77,10 @@ impl Source for Sorted {
 impl Merge {
     /// The first `fetch` rows of runs in memory.
     pub(super) fn of_memory(runs: Vec<Run>, fetch: Option<usize>) -> Merge {
-        let reader = |run| Reader { now: Some(run), ..Reader::default() };
+        let reader = |run: Run| {
+            let row_bytes = row_bytes(&run);
+            Reader { now: Some(run), row_bytes, ..Reader::default() }
+        };
         let runs = runs.into_iter().map(reader).collect();
         Merge { runs, left: fetch.unwrap_or(usize::MAX) }
     }
@@ -123,7 +132,7 @@ impl Merge {
         schema: &SchemaRef,
         row_count: usize,
     ) -> SqlResult<Option<RecordBatch>> {
-        let wanted = row_count.min(self.left);
+        let wanted = row_count.min(self.left).min(self.rows_at_once());
         let mut heap = self.heap();
         if let [only] = heap[..] {
             return Ok(self.cut(only, wanted));
@@ -145,6 +154,12 @@ impl Merge {
         }
         self.left -= picked.len();
         if picked.is_empty() { Ok(None) } else { self.gather(schema, &picked).map(Some) }
+    }
+
+    /// Rows of which a batch is not too large, however wide they are: one at least.
+    fn rows_at_once(&self) -> usize {
+        let widest = self.runs.iter().map(|reader| reader.row_bytes).max().unwrap_or(0);
+        (BATCH_BYTES / widest.max(1)).max(1)
     }
 
     /// Rows of the only run that is left.
@@ -231,6 +246,11 @@ impl Reader {
         if !self.has_row() {
             self.now = self.next.take();
             self.at = 0;
+            self.row_bytes = self.now.as_ref().map_or(0, row_bytes);
         }
     }
+}
+
+fn row_bytes(run: &Run) -> usize {
+    batch_bytes(&run.rows) / run.rows.num_rows().max(1)
 }

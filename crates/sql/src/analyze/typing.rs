@@ -180,7 +180,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let escape = Expr::Literal(ScalarValue::Utf8(Some(escape)), None);
             let pattern = call("similar_to_regex", vec![*like.pattern, escape])?;
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
-            binary_expr(*like.expr, op, pattern)
+            patterns::operator(*like.expr, op, pattern)?
         }
         other => {
             check_truth(&other, schema)?;

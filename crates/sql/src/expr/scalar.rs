@@ -18,7 +18,8 @@ use types::zone::{self, Context};
 use crate::cast::strict::STRICT_CAST;
 use crate::error::{from_arrow, from_library};
 use crate::expr::words::as_words;
-use crate::expr::{exact, slow, typed, words};
+use crate::expr::{exact, measured, slow, typed, words};
+use crate::interrupt;
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ pub struct Expr {
     pub(crate) text: Arc<str>,
     /// Whether each row takes long.
     pub(crate) is_slow: bool,
+    /// Whether values of any size are computed in it.
+    pub(crate) makes_values: bool,
     /// What the statement that it was compiled for works in.
     pub(crate) context: Context,
 }
@@ -49,15 +52,20 @@ impl Expr {
     /// The column at position `index` of the batch.
     pub fn column(index: usize, name: &str, ty: DataType) -> Expr {
         let physical = Arc::new(Column::new(name, index));
-        Expr { physical, ty, text: name.into(), is_slow: false, context: zone::current() }
+        Expr::plain(physical, ty, name)
     }
 
     /// A constant.
     pub fn literal(value: ScalarValue) -> Expr {
         let text = crate::render::literal(&value);
-        let (ty, context) = (value.data_type(), zone::current());
-        let physical = Arc::new(Literal::new(value));
-        Expr { ty, text: text.into(), physical, is_slow: false, context }
+        let ty = value.data_type();
+        Expr::plain(Arc::new(Literal::new(value)), ty, &text)
+    }
+
+    /// One that costs little.
+    fn plain(physical: Arc<dyn PhysicalExpr>, ty: DataType, text: &str) -> Expr {
+        let (is_slow, makes_values) = (false, false);
+        Expr { physical, ty, text: text.into(), is_slow, makes_values, context: zone::current() }
     }
 
     /// The same in what the statement works in that runs now.
@@ -70,15 +78,10 @@ impl Expr {
         let text = crate::render::expression(expr);
         let physical = compile_physical(expr, schema)?;
         let physical = typed::replace(physical, schema.as_arrow()).map_err(from_library)?;
-        let is_slow = slow::is_slow(expr);
-        let compiled = Expr::from_physical(physical, schema.as_arrow())?;
-        Ok(Expr { text: text.into(), is_slow, ..compiled })
-    }
-
-    fn from_physical(physical: Arc<dyn PhysicalExpr>, schema: &Schema) -> SqlResult<Expr> {
-        let ty = physical.data_type(schema).map_err(from_library)?;
-        let text = physical.to_string().into();
-        Ok(Expr { physical, ty, text, is_slow: false, context: zone::current() })
+        let measured = measured::measured(physical, schema.as_arrow()).map_err(from_library)?;
+        let ty = measured.data.data_type(schema.as_arrow()).map_err(from_library)?;
+        let (is_slow, makes_values) = (slow::is_slow(expr), measured.transformed);
+        Ok(Expr { is_slow, makes_values, ..Expr::plain(measured.data, ty, &text) })
     }
 
     /// The same value as another type; an error where a value does not fit.
@@ -103,6 +106,11 @@ impl Expr {
     /// Rows that it is best evaluated for at once: others can have their turn before the next.
     pub fn rows_at_once(&self) -> usize {
         if self.is_slow { slow::ROWS_AT_ONCE } else { usize::MAX }
+    }
+
+    /// Whether some rows may take long, or much memory: it is best evaluated for few of them at once.
+    pub fn is_heavy(&self) -> bool {
+        self.is_slow || self.makes_values
     }
 
     /// The position of the column, if the expression is nothing but a column.
@@ -152,6 +160,7 @@ impl Expr {
         };
         let value = self.physical.evaluate(&batch).map_err(from_library)?;
         let array = value.into_array(batch.num_rows()).map_err(from_library)?;
+        interrupt::computed();
         if array.data_type() == &self.ty {
             return Ok(array);
         }
@@ -179,7 +188,7 @@ pub(crate) fn constant(expr: &datafusion_expr::Expr) -> SqlResult<ScalarValue> {
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let schema = Arc::new(Schema::empty());
     let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row).map_err(from_arrow)?;
-    let array = compiled.evaluate(&batch)?;
+    let array = interrupt::folding(|| compiled.evaluate(&batch))?;
     ScalarValue::try_from_array(&array, 0).map_err(from_library)
 }
 

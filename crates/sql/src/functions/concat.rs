@@ -1,13 +1,17 @@
-//! `concat`: the library's, but of nulls alone it is the empty text. The library's simplifier leaves nulls out
-//! and then refuses a call without arguments.
+//! `concat` and `concat_ws`: the library's, which ask for memory before they take it. Of nulls alone `concat` is the
+//! empty text: the library's simplifier leaves nulls out and then refuses a call without arguments.
 
 use arrow_schema::DataType;
-use datafusion_common::Result;
+use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, cast, lit,
 };
 use datafusion_functions::string::concat::ConcatFunc;
+use datafusion_functions::string::concat_ws::ConcatWsFunc;
+
+use crate::expr::footprint::value_bytes;
+use crate::functions::scalar::padding::with_room;
 
 /// The function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -37,10 +41,57 @@ impl ScalarUDFImpl for Concat {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        room_for_all(&args, 1)?;
         self.0.invoke_with_args(args)
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         self.0.coerce_types(types)
     }
+}
+
+/// `concat_ws`.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ConcatWs(ConcatWsFunc);
+
+impl ScalarUDFImpl for ConcatWs {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.0.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.0.return_type(types)
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        self.0.simplify(args, info)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        room_for_all(&args, args.args.len())?;
+        self.0.invoke_with_args(args)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.0.coerce_types(types)
+    }
+}
+
+/// Asks for the memory of all arguments in all rows, the first so many times.
+fn room_for_all(args: &ScalarFunctionArgs, firsts: usize) -> Result<()> {
+    let bytes = |value: &ColumnarValue| match value {
+        ColumnarValue::Array(array) => value_bytes(array),
+        ColumnarValue::Scalar(scalar) => {
+            scalar.try_as_str().flatten().map_or(0, str::len).saturating_mul(args.number_rows)
+        }
+    };
+    let first = args.args.first().map_or(0, bytes).saturating_mul(firsts);
+    let sum = args.args.iter().skip(1).map(bytes).fold(first, usize::saturating_add);
+    // What a row may have is checked where rows are few.
+    let room = if args.number_rows == 1 { with_room(sum) } else { crate::interrupt::room(sum) };
+    room.map_err(|error| DataFusionError::External(Box::new(error)))
 }

@@ -49,6 +49,7 @@ impl Library {
         }
         register(registry.register_udf(Arc::new(ScalarUDF::from(coalesce::Coalesce::default()))));
         register(registry.register_udf(Arc::new(ScalarUDF::from(concat::Concat::default()))));
+        register(registry.register_udf(Arc::new(ScalarUDF::from(concat::ConcatWs::default()))));
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
             register(registry.register_udaf(function));
         }

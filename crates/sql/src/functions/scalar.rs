@@ -17,6 +17,7 @@ pub(crate) mod divisors;
 pub(crate) mod elements;
 mod encoding;
 pub(crate) mod floats;
+mod format;
 pub(crate) mod greatest;
 pub(crate) mod identifiers;
 pub(crate) mod justify;

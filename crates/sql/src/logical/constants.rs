@@ -18,6 +18,7 @@ use types::SqlState;
 use crate::expr::scalar;
 use crate::functions::as_case;
 use crate::functions::library::LIBRARY;
+use crate::interrupt::{FOLDED_BYTES_MAX, is_too_large_to_fold};
 use crate::walk::nodes::{Nodes, erased};
 
 /// Folds what is made of literals only.
@@ -84,6 +85,8 @@ pub(crate) fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     }
     match scalar::constant(&expr) {
         Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
+        // It is computed when the statement runs.
+        Err(error) if is_too_large_to_fold(&error) => Ok(Transformed::no(expr)),
         // It may stand in a branch that is never taken: the executor will say. Of floats the library would
         // make infinity.
         Err(error) if error.state == SqlState::DIVISION_BY_ZERO => {
@@ -184,7 +187,7 @@ fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
         of_literals &= matches!(child, Expr::Literal(..));
         Ok(TreeNodeRecursion::Continue)
     })?;
-    if !is_kind || !of_literals {
+    if !is_kind || !of_literals || makes_long_text(&expr) {
         return Ok(Transformed::no(expr));
     }
     let value = as_case::as_case(expr.clone()).map(|e| scalar::constant(&e.data));
@@ -192,6 +195,19 @@ fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
         Ok(Ok(value)) => Ok(Transformed::yes(Expr::Literal(value, None))),
         _ => Ok(Transformed::no(expr)),
     }
+}
+
+/// Whether texts are put together that are long as it is: what is made of what a function has made is as long
+/// as one likes.
+pub(crate) fn makes_long_text(expr: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) = expr else {
+        return false;
+    };
+    let bytes = |side: &Expr| match side {
+        Expr::Literal(value, _) => value.try_as_str().flatten().map_or(0, str::len),
+        _ => 0,
+    };
+    bytes(left) + bytes(right) > FOLDED_BYTES_MAX
 }
 
 fn of_floats(division: &BinaryExpr) -> bool {

@@ -15,6 +15,8 @@ use datafusion_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::interrupt;
+use crate::logical::constants::makes_long_text;
 use crate::walk::nodes::{Nodes, erased};
 
 /// The plan with what is constant folded by `fold`, by our rules, and the rest simplified by `simplify`, to which
@@ -31,7 +33,7 @@ pub(crate) fn simplified(
         saved.push(names.save(&expr));
         expr.transform_up(with_opaque_operands)
     }))?;
-    let simplified = simplify(opaque.data)?;
+    let simplified = interrupt::folding(|| simplify(opaque.data))?;
     let changed = folded.transformed || simplified.transformed;
     if !opaque.transformed {
         return Ok(Transformed::new_transformed(simplified.data, changed));
@@ -69,6 +71,9 @@ fn with_opaque_operands(expr: Expr) -> Result<Transformed<Expr>> {
         }
         // The library takes what stands on both sides out, and forgets that it may be null.
         Expr::BinaryExpr(pair) if pair.op == Operator::BitwiseXor => {
+            return expr.map_children(|operand| Ok(Transformed::yes(opaque(operand))));
+        }
+        Expr::BinaryExpr(_) if makes_long_text(&expr) => {
             return expr.map_children(|operand| Ok(Transformed::yes(opaque(operand))));
         }
         Expr::BinaryExpr(pair) => is_comparison(pair.op),

@@ -19,12 +19,12 @@ impl Physical<'_> {
         let input = self.build(&aggregate.input)?;
         let all = aggregate.group_expr.iter().chain(&aggregate.aggr_expr);
         let input = self.keep_used(input, all);
-        let group_by = aggregate
+        let mut group_by = aggregate
             .group_expr
             .iter()
             .map(|e| Expr::compile(e, &input.schema))
             .collect::<SqlResult<Vec<_>>>()?;
-        let aggregates = aggregate
+        let mut aggregates = aggregate
             .aggr_expr
             .iter()
             .map(|e| AggregateExpr::compile(e, &input.schema))
@@ -37,7 +37,7 @@ impl Physical<'_> {
         let names = aggregate.schema.fields().iter();
         let fields: Vec<Field> =
             names.zip(types).map(|(f, ty)| Field::new(f.name(), ty, true)).collect();
-        let mut node = input.node;
+        let mut node = computed_before(input.node, &mut group_by, &mut aggregates);
         // Keys are compared as they are.
         if group_by.iter().all(|key| as_words(key.data_type()).is_none()) {
             give_words(&mut node);
@@ -58,6 +58,36 @@ impl Physical<'_> {
             Operator::Aggregate { input: Box::new(input.node), group_by, aggregates: vec![] };
         Ok(built_as(operator, types, input.schema, profile, cost))
     }
+}
+
+/// The input with what may take long, or much memory, as columns: a projection computes it for as many rows at once as
+/// are good.
+fn computed_before(input: Node, group_by: &mut [Expr], aggregates: &mut [AggregateExpr]) -> Node {
+    let args = aggregates.iter_mut().flat_map(|call| call.args.iter_mut().chain(&mut call.filter));
+    let heavy: Vec<&mut Expr> =
+        group_by.iter_mut().chain(args).filter(|expr| expr.is_heavy()).collect();
+    if heavy.is_empty() {
+        return input;
+    }
+    let width = input.schema.fields().len();
+    let mut exprs: Vec<Expr> = (0..width).map(|at| super::column_of(&input, at)).collect();
+    for expr in heavy {
+        let at = match exprs[width..].iter().position(|known| !expr.is_volatile() && known == expr)
+        {
+            Some(at) => width + at,
+            None => {
+                exprs.push(expr.clone());
+                exprs.len() - 1
+            }
+        };
+        *expr = Expr::column(at, expr.text(), expr.data_type().clone());
+    }
+    let own = input.schema.fields().iter().map(|field| Field::clone(field));
+    let more = exprs[width..].iter().map(|e| Field::new(e.text(), e.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(own.chain(more).collect::<Vec<_>>()));
+    let (rows, cost) = (input.rows, input.cost);
+    let operator = Operator::Project { input: Box::new(input), exprs, as_words: false };
+    Node { id: 0, operator, schema, rows, cost }
 }
 
 /// Has decimals come as words of 64 bits from a scan of a column table, where they are stored so: between it and what

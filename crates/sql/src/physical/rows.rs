@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
 use datafusion_common::DFSchema;
 use datafusion_expr::{EmptyRelation, FetchType, Limit, SkipType, Union, Values};
 use types::{SqlError, SqlResult};
@@ -12,7 +13,11 @@ use crate::cast::floats::cast_exactly;
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
 use crate::expr::scalar::Expr;
+use crate::interrupt;
 use crate::plan::{Node, Operator};
+
+/// Rows of literals that are put together at once.
+const VALUES_AT_ONCE: usize = 1024;
 
 impl Physical<'_> {
     pub(super) fn empty(&self, empty: &EmptyRelation) -> SqlResult<Built> {
@@ -39,18 +44,32 @@ impl Physical<'_> {
             &options,
         )
         .map_err(from_arrow)?;
-        let mut rows: Vec<RecordBatch> = Vec::with_capacity(values.values.len());
+        let (mut chunks, mut rows, mut later) = (vec![], vec![], vec![]);
         for row in &values.values {
-            let cell = |(expr, field): (&datafusion_expr::Expr, &Arc<arrow_schema::Field>)| {
-                let value = Expr::compile(expr, &DFSchema::empty())?.evaluate(&one)?;
+            interrupt::go_on()?;
+            let exprs = row.iter().map(|expr| Expr::compile(expr, &DFSchema::empty()));
+            let exprs = exprs.collect::<SqlResult<Vec<_>>>()?;
+            let cell = |(expr, field): (&Expr, &Arc<arrow_schema::Field>)| {
+                let value = interrupt::folding(|| expr.evaluate(&one))?;
                 cast_exactly(&value, field.data_type()).map_err(from_library)
             };
-            let cells = row.iter().zip(schema.fields()).map(cell).collect::<SqlResult<Vec<_>>>()?;
-            rows.push(RecordBatch::try_new(Arc::clone(&schema), cells).map_err(from_arrow)?);
+            match exprs.iter().zip(schema.fields()).map(cell).collect::<SqlResult<Vec<_>>>() {
+                Ok(cells) => {
+                    rows.push(RecordBatch::try_new(Arc::clone(&schema), cells).map_err(from_arrow)?)
+                }
+                Err(error) if interrupt::is_too_large_to_fold(&error) => later.push(exprs),
+                Err(error) => return Err(error),
+            }
+            // A row alone takes many times what it takes among others.
+            if rows.len() == VALUES_AT_ONCE {
+                chunks.push(together(&schema, &std::mem::take(&mut rows))?);
+            }
         }
-        let batch = arrow_select::concat::concat_batches(&schema, &rows).map_err(from_arrow)?;
-        let profile = literal_profile(batch.num_rows(), batch.num_columns());
-        Ok(built_as(Operator::Values(batch), schema, Arc::clone(&values.schema), profile, 0.0))
+        chunks.push(together(&schema, &rows)?);
+        let batch = together(&schema, &chunks)?;
+        let profile = literal_profile(values.values.len(), batch.num_columns());
+        let operator = with_later(batch, &schema, one, later);
+        Ok(built_as(operator, schema, Arc::clone(&values.schema), profile, 0.0))
     }
 
     pub(super) fn union(&self, union: &Union) -> SqlResult<Built> {
@@ -90,6 +109,36 @@ impl Physical<'_> {
         let operator = Operator::Limit { input: Box::new(input.node), skip, fetch };
         Ok(built_as(operator, types, input.schema, profile, cost))
     }
+}
+
+fn together(schema: &SchemaRef, rows: &[RecordBatch]) -> SqlResult<RecordBatch> {
+    arrow_select::concat::concat_batches(schema, rows).map_err(from_arrow)
+}
+
+/// Rows that are known, and those that are too large to be computed before the statement runs.
+fn with_later(
+    known: RecordBatch,
+    schema: &SchemaRef,
+    one: RecordBatch,
+    later: Vec<Vec<Expr>>,
+) -> Operator {
+    if later.is_empty() {
+        return Operator::Values(known);
+    }
+    let node = |operator, schema: &SchemaRef, rows: usize| {
+        let schema = Arc::clone(schema);
+        Node { id: 0, operator, schema, rows: rows as f64, cost: 0.0 }
+    };
+    let row = |exprs: Vec<Expr>| {
+        let exprs = exprs.into_iter().zip(schema.fields());
+        let exprs = exprs.map(|(expr, field)| expr.cast(field.data_type())).collect();
+        let input = Box::new(node(Operator::Values(one.clone()), &one.schema(), 1));
+        node(Operator::Project { input, exprs, as_words: false }, schema, 1)
+    };
+    let rows = known.num_rows();
+    let known = node(Operator::Values(known), schema, rows);
+    let inputs = std::iter::once(known).filter(|_| rows > 0).chain(later.into_iter().map(row));
+    Operator::Union { inputs: inputs.collect() }
 }
 
 fn literal_profile(rows: usize, columns: usize) -> Profile {

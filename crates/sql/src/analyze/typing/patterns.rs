@@ -22,8 +22,11 @@ pub(crate) fn operator(left: Expr, op: Operator, pattern: Expr) -> Result<Expr> 
             }
             _ => Expr::Literal(value, meta),
         },
-        // It is translated.
-        Expr::ScalarFunction(given) if given.func.name() == "similar_to_regex" => {
+        // It is translated, once for all rows.
+        Expr::ScalarFunction(given)
+            if given.func.name() == "similar_to_regex"
+                && matches!(given.args.first(), Some(Expr::Literal(..))) =>
+        {
             Expr::ScalarFunction(given)
         }
         varying => {

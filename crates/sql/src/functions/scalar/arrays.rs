@@ -16,8 +16,10 @@ use crate::cast::strict;
 use crate::error::from_arrow;
 use crate::functions::order::comparator;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
+use crate::functions::scalar::padding::with_room;
 use crate::functions::scalar::returns::{boolean, int, text};
 use crate::functions::scalar::{dates, overload};
+use crate::interrupt;
 use crate::parse::set_functions::SERIES;
 
 pub(crate) fn register(functions: &mut Functions) {
@@ -90,9 +92,8 @@ fn lengths(functions: &mut Functions) {
         let lists = args.arrays[0].as_list::<i32>();
         args.texts(|row| {
             let list = lists.value(row);
-            let all: Vec<String> =
-                (0..list.len()).filter_map(|i| format_value(list.as_ref(), i)).collect();
-            Ok(Some(all.join(args.text(1).value(row))))
+            let values = (0..list.len()).filter_map(|i| format_value(list.as_ref(), i));
+            put_together(values, args.text(1).value(row)).map(Some)
         })
     });
     functions.add(
@@ -111,16 +112,31 @@ fn lengths(functions: &mut Functions) {
 /// are left out where it is null.
 fn joined(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let (lists, between, null) = (args.arrays[0].as_list::<i32>(), args.text(1), args.text(2));
-    let one = |row: usize| {
+    args.texts_or_null(|row: usize| {
         if lists.is_null(row) || between.is_null(row) {
-            return None;
+            return Ok(None);
         }
         let (list, null) = (lists.value(row), null.is_valid(row).then(|| null.value(row)));
         let value = |i| format_value(list.as_ref(), i).or_else(|| null.map(str::to_owned));
-        let all: Vec<String> = (0..list.len()).filter_map(value).collect();
-        Some(all.join(between.value(row)))
-    };
-    Ok(Arc::new((0..args.rows).map(one).collect::<arrow_array::StringViewArray>()))
+        put_together((0..list.len()).filter_map(value), between.value(row)).map(Some)
+    })
+}
+
+/// The texts with another between them.
+fn put_together(texts: impl Iterator<Item = String>, between: &str) -> SqlResult<String> {
+    let mut out = String::new();
+    for (number, text) in texts.enumerate() {
+        let between = if number == 0 { "" } else { between };
+        interrupt::go_on()?;
+        // Asked for whenever it doubles.
+        let length = out.len() + between.len() + text.len();
+        if length > out.capacity() {
+            with_room(2 * length)?;
+        }
+        out.push_str(between);
+        out.push_str(&text);
+    }
+    Ok(out)
 }
 
 /// Comparisons with elements, concatenation, series.
@@ -219,11 +235,13 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
     Ok(Arc::new(lists.map_err(from_arrow)?))
 }
 
+/// Whether an array may be so long.
 fn check_length(length: i64) -> SqlResult<()> {
-    match length > SERIES_MAX {
-        true => Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the series is too long")),
-        false => Ok(()),
+    if length > SERIES_MAX {
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the series is too long"));
     }
+    interrupt::go_on()?;
+    interrupt::room(usize::try_from(length).unwrap_or(0) * size_of::<i128>())
 }
 
 fn integers(args: &Args<'_>) -> SqlResult<ArrayRef> {

@@ -17,6 +17,9 @@ use datafusion_expr::{
 };
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+use crate::expr::footprint::value_bytes;
+use crate::interrupt;
+
 /// A kind of parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ty {
@@ -102,7 +105,11 @@ impl Args<'_> {
         &self,
         f: impl Fn(usize) -> SqlResult<Option<T>>,
     ) -> SqlResult<C> {
-        (0..self.rows).map(|row| if self.is_null(row) { Ok(None) } else { f(row) }).collect()
+        let one = |row: usize| {
+            interrupt::go_on()?;
+            if self.is_null(row) { Ok(None) } else { f(row) }
+        };
+        (0..self.rows).map(one).collect()
     }
 
     /// The same of texts.
@@ -110,7 +117,22 @@ impl Args<'_> {
         &self,
         f: impl Fn(usize) -> SqlResult<Option<String>>,
     ) -> SqlResult<ArrayRef> {
-        Ok(Arc::new(self.each::<_, StringViewArray>(f)?))
+        self.texts_or_null(|row| if self.is_null(row) { Ok(None) } else { f(row) })
+    }
+
+    /// The same, with rows that have null arguments.
+    pub(crate) fn texts_or_null(
+        &self,
+        f: impl Fn(usize) -> SqlResult<Option<String>>,
+    ) -> SqlResult<ArrayRef> {
+        let counted = interrupt::Counted::default();
+        let one = |row: usize| {
+            interrupt::go_on()?;
+            let text = f(row)?;
+            counted.add(text.as_ref().map_or(0, String::len))?;
+            Ok(text)
+        };
+        Ok(Arc::new((0..self.rows).map(one).collect::<SqlResult<StringViewArray>>()?))
     }
 }
 
@@ -322,12 +344,16 @@ impl ScalarUDFImpl for Function {
                 false => crate::cast::floats::cast_exactly(&array, ty)?,
             });
         }
+        interrupt::check()?;
+        let counted = interrupt::taken();
         let call = Args { arrays: &arrays, rows, ty: args.return_field.data_type() };
         let result = match !overload.nulls && (0..rows).all(|row| call.is_null(row)) && rows > 0 {
             true => Ok(arrow_array::new_null_array(call.ty, rows)),
             false => (overload.body)(&call),
         };
-        let array = result.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        let array = result
+            .and_then(|array| interrupt::take_rest(value_bytes(&array), counted).map(|()| array))
+            .map_err(|e| DataFusionError::External(Box::new(e)))?;
         Ok(ColumnarValue::Array(array))
     }
 }

@@ -4,6 +4,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
 use crate::functions::scalar::returns::text;
+use crate::interrupt;
 
 /// Longest text that a function makes, in bytes: what PostgreSQL allocates at most at once.
 const TEXT_BYTES_MAX: usize = 0x3fff_ffff;
@@ -13,10 +14,8 @@ pub(crate) fn register(functions: &mut Functions) {
         args.texts(|row| {
             let count = usize::try_from(args.int(1, row)).unwrap_or(0);
             let value = args.text(0).value(row);
-            match value.len().saturating_mul(count) <= TEXT_BYTES_MAX {
-                true => Ok(Some(value.repeat(count))),
-                false => Err(too_long()),
-            }
+            with_room(value.len().saturating_mul(count))?;
+            Ok(Some(value.repeat(count)))
         })
     });
     functions.strict("lpad", &[Ty::Text, Ty::Int], text, |a| a.texts(|row| pad(a, row, true)));
@@ -45,8 +44,20 @@ fn pad(args: &Args<'_>, row: usize, left: bool) -> SqlResult<Option<String>> {
     if wanted > TEXT_BYTES_MAX / 4 {
         return Err(too_long());
     }
+    with_room(value.len() + (wanted - length) * fill.len().min(4))?;
     let added: String = fill.chars().cycle().take(wanted - length).collect();
     Ok(Some(if left { added + value } else { value.to_owned() + &added }))
+}
+
+/// Says whether a text of so many bytes may be made.
+///
+/// # Errors
+/// 54000 beyond what a text may have, 53200.
+pub(crate) fn with_room(bytes: usize) -> SqlResult<()> {
+    match bytes <= TEXT_BYTES_MAX {
+        true => interrupt::room(bytes),
+        false => Err(too_long()),
+    }
 }
 
 fn too_long() -> SqlError {

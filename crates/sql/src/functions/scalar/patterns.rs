@@ -4,11 +4,16 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use types::SqlResult;
 
 use crate::functions::scalar::arrays::text_lists;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::regexps::operator_pattern;
 use crate::functions::scalar::returns::{text, text_array};
+use crate::interrupt;
+
+/// What a piece of a text takes besides its letters while it is made: its own text, and its place in an array.
+pub(crate) const PIECE_BYTES: usize = 72;
 
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict("similar_to_regex", &[Ty::Text, Ty::Text], text, |args| {
@@ -29,7 +34,7 @@ pub(crate) fn register(functions: &mut Functions) {
                 nulls: true,
                 body: |args| {
                     let rows = (0..args.rows).map(|row| split(args, row));
-                    Ok(Arc::new(text_lists(rows.collect())))
+                    Ok(Arc::new(text_lists(rows.collect::<SqlResult<_>>()?)))
                 },
             },
         );
@@ -37,19 +42,25 @@ pub(crate) fn register(functions: &mut Functions) {
 }
 
 /// The pieces of the first text between those that are like the second; the third stands for null.
-fn split(args: &Args<'_>, row: usize) -> Option<Vec<Option<String>>> {
+fn split(args: &Args<'_>, row: usize) -> SqlResult<Option<Vec<Option<String>>>> {
     let given = |i: usize| {
         let texts = args.arrays.get(i)?.as_string_view();
         texts.is_valid(row).then(|| texts.value(row))
     };
-    let (text, null) = (given(0)?, given(2));
+    let (Some(text), null) = (given(0), given(2)) else { return Ok(None) };
+    let pieces = match given(1) {
+        None => text.chars().count(),
+        Some("") => 1,
+        Some(by) => text.matches(by).count() + 1,
+    };
+    interrupt::room(pieces.saturating_mul(PIECE_BYTES) + text.len())?;
     let piece = |piece: &str| (Some(piece) != null).then(|| piece.to_owned());
-    Some(match given(1) {
+    Ok(Some(match given(1) {
         _ if text.is_empty() => vec![],
         None => text.chars().map(|letter| piece(letter.encode_utf8(&mut [0; 4]))).collect(),
         Some("") => vec![piece(text)],
         Some(by) => text.split(by).map(piece).collect(),
-    })
+    }))
 }
 
 /// SQL's regular expressions: `%` and `_` as in LIKE, and all of the text must match.

@@ -16,13 +16,33 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 use crate::error::from_arrow;
 use crate::functions::scalar::arrays::text_lists;
 use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
+use crate::functions::scalar::padding::with_room;
+use crate::functions::scalar::patterns::PIECE_BYTES;
 use crate::functions::scalar::returns::{boolean, int, text, text_array};
+use crate::interrupt;
 
-/// Compiled expressions that a thread keeps: those of a statement and some more.
-const KEPT_MAX: usize = 64;
+/// Sizes that compiled expressions may have, tried in turn: few have more than the first. How large one is nobody
+/// tells, so it counts as the size that it did not exceed.
+const SIZES: [usize; 3] = [256 << 10, 2 << 20, 10 << 20];
+
+/// Bytes of compiled expressions that a thread keeps: those of a statement and some more.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+
+/// What an expression finds while it is matched, once for each direction.
+const STATES_BYTES_MAX: usize = 1 << 20;
+
+/// Texts that are searched without a question whether to go on: a fraction of a millisecond.
+const LONG_BYTES: usize = 64 << 10;
+
+/// What a letter of a pattern takes while it is read.
+const LETTER_BYTES: usize = 64;
 
 /// By patterns, each with the flags that it was compiled with. A copy of one would have to find its states anew.
-type Kept = HashMap<String, Vec<(String, Rc<Regex>)>>;
+#[derive(Default)]
+struct Kept {
+    by_pattern: HashMap<String, Vec<(String, Rc<Regex>)>>,
+    bytes: usize,
+}
 
 thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
@@ -40,7 +60,7 @@ fn splits(functions: &mut Functions) {
         functions.strict("regexp_split_to_array", params, text_array, |args| {
             let row = |row: usize| {
                 let pattern = once("regexp_split_to_array", args, row, 2)?;
-                Ok(split(&pattern, args.text(0).value(row)))
+                split(&pattern, args.text(0).value(row))
             };
             lists(args, row)
         });
@@ -61,7 +81,7 @@ fn searches(functions: &mut Functions) {
                 let pattern = once("regexp_substr", args, row, 4)?;
                 let (text, nth) = (args.text(0).value(row), positive(args, 3, row, 'n')?);
                 let from = start(text, positive(args, 2, row, 's')?);
-                let found = from.and_then(|from| matches_in(&pattern, text, from).nth(nth - 1));
+                let found = nth_match(&pattern, text, from, nth)?;
                 let group = group(args, 5, row)?;
                 Ok(found.and_then(|c| c.get(group).map(|m| m.as_str().to_owned())))
             })
@@ -102,12 +122,17 @@ fn text_arrays(_: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
 /// The groups of all matches, or of the first.
 fn matches(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let (mut found, mut ends) = (vec![], vec![]);
+    let counted = interrupt::Counted::default();
     for row in 0..args.rows {
         if !args.is_null(row) {
             let pattern = pattern(args, row, 2)?;
             let most = if pattern.everywhere { usize::MAX } else { 1 };
-            let all = matches_in(&pattern.regex, args.text(0).value(row), 0);
-            found.extend(all.take(most).map(|captures| Some(groups(&captures))));
+            for captures in matches_in(&pattern.regex, args.text(0).value(row), 0).take(most) {
+                let groups = groups(&captures?);
+                let letters = groups.iter().flatten().map(String::len).sum::<usize>();
+                counted.add(letters + groups.len() * PIECE_BYTES)?;
+                found.push(Some(groups));
+            }
         }
         ends.push(found.len());
     }
@@ -132,8 +157,12 @@ fn counts(functions: &mut Functions) {
                 let pattern = once("regexp_count", args, row, 3)?;
                 let text = args.text(0).value(row);
                 let from = start(text, positive(args, 2, row, 's')?);
-                let found = from.map_or(0, |from| matches_in(&pattern, text, from).count());
-                Ok(i32::try_from(found).ok())
+                let mut count = 0;
+                for found in from.into_iter().flat_map(|from| matches_in(&pattern, text, from)) {
+                    found?;
+                    count += 1;
+                }
+                Ok(Some(count))
             };
             Ok(Arc::new(args.each::<_, Int32Array>(count)?))
         });
@@ -167,7 +196,7 @@ fn position(args: &Args<'_>, row: usize) -> SqlResult<i32> {
     };
     let group = group(args, 6, row)?;
     let from = start(text, positive(args, 2, row, 's')?);
-    let found = from.and_then(|from| matches_in(&pattern, text, from).nth(nth - 1));
+    let found = nth_match(&pattern, text, from, nth)?;
     let place = found.and_then(|c| c.get(group).map(|m| if behind { m.end() } else { m.start() }));
     Ok(place.map_or(0, |at| i32::try_from(text[..at].chars().count() + 1).unwrap_or(i32::MAX)))
 }
@@ -181,7 +210,7 @@ fn replacements(functions: &mut Functions) {
                 let pattern = pattern(args, row, 3)?;
                 let nth = if pattern.everywhere { 0 } else { 1 };
                 let (text, by) = (args.text(0).value(row), args.text(2).value(row));
-                Ok(Some(replaced(&pattern.regex, text, 0, by, nth)))
+                replaced(&pattern.regex, text, 0, by, nth).map(Some)
             })
         });
     }
@@ -207,7 +236,7 @@ fn replacements(functions: &mut Functions) {
                 };
                 let from = start(text, positive(args, 3, row, 's')?);
                 Ok(Some(match from {
-                    Some(from) => replaced(&pattern.regex, text, from, by, nth),
+                    Some(from) => replaced(&pattern.regex, text, from, by, nth)?,
                     None => text.to_owned(),
                 }))
             })
@@ -244,15 +273,19 @@ fn pattern(args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Pattern> {
 /// A compiled expression, which is kept for the next row.
 fn kept(pattern: &str, flags: &str) -> SqlResult<Rc<Regex>> {
     KEPT.with_borrow_mut(|kept| {
-        let own = kept.get(pattern).and_then(|all| all.iter().find(|(own, _)| own == flags));
+        let all = kept.by_pattern.get(pattern);
+        let own = all.and_then(|all| all.iter().find(|(own, _)| own == flags));
         if let Some((_, regex)) = own {
             return Ok(regex.clone());
         }
-        let regex = Rc::new(compiled(pattern, flags)?);
-        if kept.values().map(Vec::len).sum::<usize>() >= KEPT_MAX {
-            kept.clear();
+        interrupt::go_on_now()?;
+        let (regex, bytes) = compiled(pattern, flags)?;
+        let (regex, bytes) = (Rc::new(regex), bytes + pattern.len());
+        if kept.bytes + bytes > KEPT_BYTES_MAX {
+            *kept = Kept::default();
         }
-        let all = kept.entry(pattern.to_owned()).or_default();
+        kept.bytes += bytes;
+        let all = kept.by_pattern.entry(pattern.to_owned()).or_default();
         all.push((flags.to_owned(), regex.clone()));
         Ok(regex)
     })
@@ -267,10 +300,12 @@ pub(crate) fn operator_pattern(pattern: &str) -> SqlResult<String> {
     Ok(if dotted { format!("(?s){translated}") } else { translated })
 }
 
-fn compiled(pattern: &str, flags: &str) -> SqlResult<Regex> {
+/// A compiled expression, and as how large it counts.
+fn compiled(pattern: &str, flags: &str) -> SqlResult<(Regex, usize)> {
+    interrupt::room(pattern.len().saturating_mul(LETTER_BYTES))?;
     let text = if flags.contains('q') { regex::escape(pattern) } else { translated(pattern)? };
     let mut builder = RegexBuilder::new(&text);
-    builder.dot_matches_new_line(true);
+    builder.dot_matches_new_line(true).dfa_size_limit(STATES_BYTES_MAX);
     for flag in flags.chars() {
         match flag {
             'i' => builder.case_insensitive(true),
@@ -287,7 +322,14 @@ fn compiled(pattern: &str, flags: &str) -> SqlResult<Regex> {
             }
         };
     }
-    builder.build().map_err(|error| refused(&error.to_string()))
+    for size in SIZES {
+        match builder.size_limit(size).build() {
+            Ok(regex) => return Ok((regex, size)),
+            Err(regex::Error::CompiledTooBig(_)) => interrupt::go_on_now()?,
+            Err(error) => return Err(refused(&error.to_string())),
+        }
+    }
+    Err(refused("exceeds size limit"))
 }
 
 /// What the engine says of a pattern, and PostgreSQL's words for it.
@@ -378,21 +420,44 @@ fn start(text: &str, number: usize) -> Option<usize> {
     }
 }
 
+/// The match of this number in what begins at `from`, if that is within the text.
+fn nth_match<'a>(
+    regex: &'a Regex,
+    text: &'a str,
+    from: Option<usize>,
+    number: usize,
+) -> SqlResult<Option<Captures<'a>>> {
+    let mut all = from.into_iter().flat_map(|from| matches_in(regex, text, from));
+    for _ in 1..number {
+        if all.next().transpose()?.is_none() {
+            return Ok(None);
+        }
+    }
+    all.next().transpose()
+}
+
 /// The matches in what begins at `from`; behind a match of nothing the search goes on a letter later.
 fn matches_in<'a>(
     regex: &'a Regex,
     text: &'a str,
     from: usize,
-) -> impl Iterator<Item = Captures<'a>> {
+) -> impl Iterator<Item = SqlResult<Captures<'a>>> {
     let mut next = Some(from);
     std::iter::from_fn(move || {
+        let asked = match text.len() > LONG_BYTES {
+            true => interrupt::go_on_now(),
+            false => interrupt::go_on(),
+        };
+        if let Err(error) = asked {
+            return next.take().map(|_| Err(error));
+        }
         let found = regex.captures_at(text, next?)?;
         let whole = found.get(0)?;
         next = match whole.is_empty() {
             true => text[whole.end()..].chars().next().map(|c| whole.end() + c.len_utf8()),
             false => Some(whole.end()),
         };
-        Some(found)
+        Some(Ok(found))
     })
 }
 
@@ -403,38 +468,47 @@ fn groups(found: &Captures<'_>) -> Vec<Option<String>> {
 }
 
 /// The pieces between matches; a match of nothing at either end, or behind another, cuts nothing.
-fn split(regex: &Regex, text: &str) -> Vec<Option<String>> {
+fn split(regex: &Regex, text: &str) -> SqlResult<Vec<Option<String>>> {
     let (mut pieces, mut at, mut end) = (vec![], 0, 0);
-    for found in matches_in(regex, text, 0).filter_map(|captures| captures.get(0)) {
+    let counted = interrupt::Counted::default();
+    for captures in matches_in(regex, text, 0) {
+        let Some(found) = captures?.get(0) else { continue };
         let behind = std::mem::replace(&mut end, found.end());
         if found.start() == text.len() || found.end() <= behind {
             continue;
         }
+        counted.add(found.start() - at + PIECE_BYTES)?;
         pieces.push(Some(text[at..found.start()].to_owned()));
         at = found.end();
     }
     pieces.push(Some(text[at..].to_owned()));
-    pieces
+    Ok(pieces)
 }
 
 /// The text with the n-th match replaced, or all of them (0).
-fn replaced(regex: &Regex, text: &str, from: usize, by: &str, nth: usize) -> String {
+fn replaced(regex: &Regex, text: &str, from: usize, by: &str, nth: usize) -> SqlResult<String> {
     let mut out = text[..from].to_owned();
     let mut at = from;
     for (number, found) in matches_in(regex, text, from).enumerate() {
+        let found = found?;
         if nth > 0 && number + 1 != nth {
             continue;
         }
         let Some(whole) = found.get(0) else { continue };
         out.push_str(&text[at..whole.start()]);
+        let before = out.capacity();
         insert(&mut out, by, &found);
+        if out.capacity() > before {
+            // It has grown, and does so again at twice the size.
+            with_room(2 * out.capacity())?;
+        }
         at = whole.end();
         if nth > 0 {
             break;
         }
     }
     out.push_str(&text[at..]);
-    out
+    Ok(out)
 }
 
 /// What takes the place of a match: `\1` is a group, `\&` all of it.

@@ -7,10 +7,12 @@ use arrow_array::{Array, ArrayRef, BinaryViewArray, Int32Array};
 use arrow_schema::DataType;
 use md5::{Digest, Md5};
 use types::text::format_value;
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult};
 
 use crate::functions::scalar::encoding::{decode, encode, hex};
+use crate::functions::scalar::format;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty, invalid_parameter};
+use crate::functions::scalar::padding::with_room;
 use crate::functions::scalar::returns::{bytes, int, text};
 use crate::quote::quote_ident;
 
@@ -25,6 +27,12 @@ pub(crate) fn register(functions: &mut Functions) {
     functions.strict("quote_ident", &[Ty::Text], text, |args| {
         args.texts(|row| Ok(Some(quote_ident(args.text(0).value(row)))))
     });
+    functions.strict("replace", &[Ty::Text, Ty::Text, Ty::Text], text, |args| {
+        args.texts(|row| {
+            let [value, from, to] = [0, 1, 2].map(|i| args.text(i).value(row));
+            replaced(value, from, to).map(Some)
+        })
+    });
     functions.add(
         "format",
         Overload {
@@ -33,11 +41,11 @@ pub(crate) fn register(functions: &mut Functions) {
             result: text,
             nulls: true,
             body: |args| {
-                let values = (0..args.rows).map(|row| match args.arrays[0].is_null(row) {
+                let values = |row: usize| match args.arrays[0].is_null(row) {
                     true => Ok(None),
-                    false => format(args, row).map(Some),
-                });
-                Ok(Arc::new(values.collect::<SqlResult<arrow_array::StringViewArray>>()?))
+                    false => format::format(args, row).map(Some),
+                };
+                args.texts_or_null(values)
             },
         },
     );
@@ -82,6 +90,18 @@ fn bytes_and_lengths(functions: &mut Functions) {
     });
 }
 
+/// The text with `to` wherever `from` stands; nothing stands nowhere.
+fn replaced(text: &str, from: &str, to: &str) -> SqlResult<String> {
+    if from.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let count = if to.len() > from.len() { text.matches(from).count() } else { 0 };
+    with_room(
+        text.len().saturating_add((to.len() - from.len().min(to.len())).saturating_mul(count)),
+    )?;
+    Ok(text.replace(from, to))
+}
+
 fn characters(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let length = |row: usize| Ok(Some(args.text(0).value(row).chars().count() as i32));
     Ok(Arc::new(args.each::<_, Int32Array>(length)?))
@@ -103,66 +123,6 @@ fn split_part(text: &str, delimiter: &str, position: i32) -> SqlResult<String> {
 pub(crate) fn quote_literal(text: &str) -> String {
     let quoted = format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"));
     if text.contains('\\') { format!("E{quoted}") } else { quoted }
-}
-
-/// `format(..)`: `%s`, `%I`, `%L` and `%%`, with positions and widths.
-fn format(args: &Args<'_>, row: usize) -> SqlResult<String> {
-    let template: Vec<char> = args.text(0).value(row).chars().collect();
-    let (mut out, mut at, mut next) = (String::new(), 0, 1);
-    while at < template.len() {
-        if template[at] != '%' {
-            out.push(template[at]);
-            at += 1;
-            continue;
-        }
-        at += 1;
-        let number = |at: &mut usize| -> Option<usize> {
-            let start = *at;
-            while template.get(*at).is_some_and(char::is_ascii_digit) {
-                *at += 1;
-            }
-            template[start..*at].iter().collect::<String>().parse().ok()
-        };
-        let mut count = number(&mut at);
-        if template.get(at) == Some(&'$') && count.is_some() {
-            next = count.take().unwrap_or(1);
-            at += 1;
-        }
-        let left = template.get(at) == Some(&'-');
-        at += usize::from(left);
-        let width = count.or_else(|| number(&mut at)).unwrap_or(0);
-        let kind = template.get(at).copied();
-        at += 1;
-        if kind == Some('%') {
-            out.push('%');
-            continue;
-        }
-        let Some(value) = args.arrays.get(next) else {
-            return Err(invalid_parameter("too few arguments for format()"));
-        };
-        next += 1;
-        let value = format_value(value.as_ref(), row);
-        let piece = match (kind, value) {
-            (Some('s'), value) => value.unwrap_or_default(),
-            (Some('L'), None) => "NULL".to_owned(),
-            (Some('L'), Some(value)) => quote_literal(&value),
-            (Some('I'), Some(value)) => quote_ident(&value),
-            (Some('I'), None) => {
-                let message = "null values cannot be formatted as an SQL identifier";
-                return Err(SqlError::new(SqlState("22004"), message));
-            }
-            (None, _) => return Err(invalid_parameter("unterminated format() type specifier")),
-            (Some(c), _) => {
-                let message = format!("unrecognized format() type specifier \"{c}\"");
-                return Err(invalid_parameter(message));
-            }
-        };
-        match left {
-            true => out.push_str(&format!("{piece:<width$}")),
-            false => out.push_str(&format!("{piece:>width$}")),
-        }
-    }
-    Ok(out)
 }
 
 /// The casts between text and uuid, and arrays of it; and `pg_typeof`, which becomes its answer before it would run.

@@ -13,6 +13,7 @@ use crate::functions::scalar::date_parts::iso_week;
 use crate::functions::scalar::dates;
 use crate::functions::scalar::overload::{Args, Functions, Ty};
 use crate::functions::scalar::returns::{date, text, timestamptz};
+use crate::interrupt;
 use date_template::{Field, Piece};
 use numbers::{float, number};
 use read_number::{number_type, to_number};
@@ -24,6 +25,9 @@ mod numbers;
 mod read_date;
 mod read_number;
 mod spans;
+
+/// What a letter of a template takes: its piece, and what stands in its place.
+const LETTER_BYTES: usize = 48;
 
 const DAY: i64 = 86_400_000_000;
 const MONTHS: [&str; 12] = [
@@ -144,8 +148,10 @@ fn shown(
     template: &str,
     value: impl Fn(&str, bool) -> SqlResult<String>,
 ) -> SqlResult<Option<String>> {
+    interrupt::room(template.len().saturating_mul(LETTER_BYTES))?;
     let mut out = String::new();
     for piece in date_template::pieces(template) {
+        interrupt::go_on()?;
         match piece {
             Piece::Field(Field { word: "FX", .. }) => {}
             Piece::Field(field) => {

@@ -2,6 +2,11 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::interrupt;
+
+/// What a letter of a template takes: its piece, and the letters in its place on their way to the result.
+const LETTER_BYTES: usize = 4 * size_of::<Piece>();
+
 /// A word of a template.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Word {
@@ -99,9 +104,11 @@ pub(crate) struct Template {
 impl Template {
     /// Errors: 42601 for words that do not go together.
     pub(crate) fn parse(text: &str) -> SqlResult<Template> {
+        interrupt::room(text.len().saturating_mul(LETTER_BYTES))?;
         let mut template = Template::default();
         let mut rest = text;
         while let Some(letter) = rest.chars().next() {
+            interrupt::go_on()?;
             if let Some((length, word)) = word(rest) {
                 template.note(word, &rest[..length])?;
                 template.pieces.push(Piece::Word(word));

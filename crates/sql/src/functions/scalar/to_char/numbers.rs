@@ -25,6 +25,9 @@ pub(crate) fn number(digits: &str, scale: i8, template: &str) -> SqlResult<Strin
     Ok(written(&template, negative && !is_zero, format!("{whole}{point}{fraction}")))
 }
 
+/// Places behind the point of the longest floating point number.
+const FLOAT_PLACES_MAX: usize = 1_074;
+
 /// Digits that a floating point number is sure to have.
 const FLOAT_DIGITS: usize = 15;
 
@@ -58,10 +61,13 @@ fn float_scientific(value: f64, before: usize, after: usize) -> String {
         // As wide as a number: a sign, a point, and an exponent of two digits.
         return format!(" {}.{}", "#".repeat(before), "#".repeat(after + 4));
     }
-    let shown = format!("{value:.after$e}");
+    // No float has more digits than these.
+    let (digits, zeros) = (after.min(FLOAT_PLACES_MAX), after.saturating_sub(FLOAT_PLACES_MAX));
+    let shown = format!("{value:.digits$e}");
     let (mantissa, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
     let sign = if mantissa.starts_with('-') { "" } else { " " };
-    format!("{sign}{mantissa}{}", shown_exponent(exponent.parse().unwrap_or(0)))
+    let exponent = shown_exponent(exponent.parse().unwrap_or(0));
+    format!("{sign}{mantissa}{}{exponent}", "0".repeat(zeros))
 }
 
 /// A number with an exponent: `1.50e+00`.
