@@ -56,7 +56,7 @@ class Record:
 
 
 def type_letter(name):
-    base = re.sub(r"\(.*", "", name)
+    base = re.sub(r"\([^)]*\)", "", name)
     return "I" if base in INTEGERS else "R" if base in NUMBERS else "T"
 
 
