@@ -9,10 +9,12 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::logical::LogicalType;
 use crate::zone::{self, Zone};
 
+pub(crate) mod civil;
 mod decode;
 pub mod infinite;
 pub(crate) mod units;
 
+pub use civil::{Civil, civil_of, days_of};
 use decode::{Problem, Special};
 
 /// Days since 1970-01-01. Errors: 22007 for text that is no date, 22008 for a date that does not exist.
@@ -237,39 +239,6 @@ fn iso_interval(text: &str) -> Option<Span> {
         any = true;
     }
     (any && number.is_empty()).then_some(sum)
-}
-
-/// A day of the proleptic Gregorian calendar; the year before 1 is 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Civil {
-    /// Year.
-    pub year: i64,
-    /// Month, from 1.
-    pub month: i32,
-    /// Day of the month, from 1.
-    pub day: i32,
-}
-
-/// The day that is so many days after 1970-01-01.
-pub fn civil_of(days: i64) -> Civil {
-    let (year, month, day) = crate::text::civil(days);
-    Civil { year, month: month as i32, day: day as i32 }
-}
-
-/// Days from 1970-01-01 to a day; `None` if there is no such day.
-pub fn days_of(year: i64, month: i32, day: i32) -> Option<i64> {
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || year.abs() > 300_000 {
-        return None;
-    }
-    // Years that begin in March, so that the leap day is their last.
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let year_of_era = shifted.rem_euclid(400);
-    let march_month = i64::from((month + 9) % 12);
-    let day_of_year = (153 * march_month + 2) / 5 + i64::from(day) - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    (civil_of(days) == Civil { year, month, day }).then_some(days)
 }
 
 /// The parts of an interval while it is read; fractions move down to the smaller unit.

@@ -17,6 +17,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::array::{format_array, format_bytes, format_uuid};
+use crate::datetime::civil::civil;
 use crate::datetime::infinite::{self, is_finite, is_finite_date};
 use crate::datetime::units::MICROS_PER_SECOND;
 use crate::numeric::{FREE_DIGITS, format_free, format_wide};
@@ -223,22 +224,4 @@ fn time(seconds: i64, micros: i64) -> String {
     }
     let fraction = format!("{micros:06}");
     format!("{h:02}:{m:02}:{s:02}.{}", fraction.trim_end_matches('0'))
-}
-
-/// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
-///
-/// Counts in eras of 400 years that begin on March 1, so that the leap day is the last of a year.
-pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
-    const DAYS_PER_ERA: i64 = 146_097;
-    const DAYS_TO_1970: i64 = 719_468;
-    let shifted = days + DAYS_TO_1970;
-    let (era, day_of_era) = (shifted.div_euclid(DAYS_PER_ERA), shifted.rem_euclid(DAYS_PER_ERA));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }

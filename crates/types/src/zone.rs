@@ -9,9 +9,9 @@ use std::marker::PhantomData;
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 
+use crate::datetime::civil::{civil_of, days_of};
 use crate::datetime::infinite::is_finite;
 use crate::datetime::units::{MICROS_PER_DAY, MICROS_PER_SECOND};
-use crate::datetime::{civil_of, days_of};
 use crate::error::{SqlError, SqlResult, SqlState};
 
 /// The first and the last moment that is not infinite.
