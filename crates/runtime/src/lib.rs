@@ -25,6 +25,7 @@ pub mod probe;
 mod ring;
 mod runtime;
 pub mod sim;
+mod stack;
 mod stats;
 pub mod sync;
 mod task;

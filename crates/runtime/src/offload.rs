@@ -4,13 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use crate::lock::lock;
+use crate::stack;
 use crate::sync::event::Event;
 use crate::task::aborted::Aborted;
 use crate::task::unwind::panic_text;
 use crate::worker::{self, Worker};
-
-/// Stack of the thread: statements are parsed and planned there, by recursion.
-const STACK_BYTES: usize = 8 << 20;
 
 struct Outcome<T> {
     value: Mutex<Option<Result<T, Aborted>>>,
@@ -38,8 +36,7 @@ pub async fn offload<T: Send + 'static>(
         *lock(&theirs.value) = Some(run_here(work));
         theirs.there.set();
     };
-    let builder = std::thread::Builder::new().name("dovetail-blocking".to_owned());
-    if let Err(error) = builder.stack_size(STACK_BYTES).spawn(run) {
+    if let Err(error) = stack::start("dovetail-blocking".to_owned(), run) {
         return Err(Aborted::Panicked(format!("no thread can be had: {error}")));
     }
     result.there.wait().await;

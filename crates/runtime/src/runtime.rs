@@ -19,6 +19,7 @@ use crate::ring::uring::Uring;
 use crate::ring::{Driver, Ring};
 use crate::sim::disk::Disk;
 use crate::sim::run;
+use crate::stack;
 use crate::stats::WorkerStats;
 use crate::task::aborted::Aborted;
 use crate::task::remote::{RemoteHandle, Urgency, promise, send_task};
@@ -217,9 +218,8 @@ fn simulated(workers: usize) -> Vec<RingReport> {
 
 /// All workers of a simulation share a thread: one thread, since their tasks need not be `Send`.
 fn start_simulation(shared: Arc<Shared>, disk: Disk) -> Result<JoinHandle<()>, StartError> {
-    let builder = std::thread::Builder::new().name("dovetail-sim".to_owned());
     let (seed, told) = (shared.seed, disk.clone());
-    let thread = builder.spawn(move || {
+    let thread = stack::start("dovetail-sim".to_owned(), move || {
         if catch_unwind(AssertUnwindSafe(|| run::start(shared, disk))).is_err() {
             eprintln!("the simulation failed; runtime seed {seed}, {told:?}");
             std::process::abort();
@@ -227,10 +227,6 @@ fn start_simulation(shared: Arc<Shared>, disk: Disk) -> Result<JoinHandle<()>, S
     })?;
     Ok(thread)
 }
-
-/// Stack of a worker, of which only what is touched takes memory: sessions plan statements there,
-/// by recursion.
-const WORKER_STACK_BYTES: usize = 16 << 20;
 
 type Started = Result<RingReport, StartError>;
 
@@ -241,10 +237,8 @@ fn start_worker(
 ) -> Result<(JoinHandle<()>, RingReport), StartError> {
     let (tell, told) = mpsc::channel();
     let config = config.clone();
-    let builder = std::thread::Builder::new().name(format!("dovetail-{index}"));
-    let thread = builder
-        .stack_size(WORKER_STACK_BYTES)
-        .spawn(move || worker_thread(shared, index, &config, &tell))?;
+    let work = move || worker_thread(shared, index, &config, &tell);
+    let thread = stack::start(format!("dovetail-{index}"), work)?;
     match told.recv().expect("a worker reports its start") {
         Ok(report) => Ok((thread, report)),
         Err(error) => {

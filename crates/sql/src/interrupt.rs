@@ -42,6 +42,9 @@ pub trait Limits: Send + Sync {
     fn computed(&self) {}
 }
 
+/// Stack that must be left where a part is planned: what the library does with it recurses a few times more.
+const STACK_BYTES_MIN: usize = 2 << 20;
+
 /// Calls of `check` between two questions: an expression's part takes about a microsecond.
 const CALLS_PER_QUESTION: u32 = 64;
 
@@ -111,13 +114,17 @@ pub(crate) fn folding<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// To be called for each part of what is planned, and for each row of what is computed.
+/// To be called for each part of what is planned, and for each row of what is computed. Errors: that of who is
+/// asked whether to go on; 54001 if what is planned is so deep that the stack comes to its end.
 pub(crate) fn check() -> Result<()> {
     go_on().map_err(external)
 }
 
 /// The same.
 pub(crate) fn go_on() -> SqlResult<()> {
+    if stdx::stack_left().is_some_and(|left| left < STACK_BYTES_MIN) {
+        return Err(SqlError::too_deep());
+    }
     CALLS.set(CALLS.get().wrapping_add(1));
     match CALLS.get().is_multiple_of(CALLS_PER_QUESTION) {
         true => go_on_now(),

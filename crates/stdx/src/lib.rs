@@ -8,6 +8,7 @@ mod padded;
 mod prng;
 mod processor;
 mod slab;
+mod stack;
 pub mod sync;
 #[cfg(test)]
 mod tests;
@@ -20,3 +21,4 @@ pub use padded::CachePadded;
 pub use prng::Prng;
 pub use processor::{Vectors, Width};
 pub use slab::{Key, Slab};
+pub use stack::{on_stack, stack_left};

@@ -220,6 +220,12 @@ impl SqlError {
         SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
     }
 
+    /// The stack would come to its end: 54001.
+    pub fn too_deep() -> SqlError {
+        SqlError::new(SqlState("54001"), "stack depth limit exceeded")
+            .with_hint("The statement is nested too deeply; use lists or joins instead.")
+    }
+
     /// Adds a detail line.
     pub fn with_detail(mut self, detail: impl Into<String>) -> SqlError {
         self.detail = Some(detail.into());
