@@ -63,6 +63,13 @@ impl Session {
         let _entered = types::zone::enter(self.context());
         let given = |key: &Parameter| key.ty.map_or(0, |ty| oid::of_logical(ty).oid);
         let given: Vec<u32> = keys.iter().map(given).collect();
+        let views = &self.database().snapshot().views;
+        // What takes long is planned where nobody waits, not looked at here.
+        if let Statement::Query(query) = template.bind(keys).ok()?
+            && query.is_large(&|name| views.get(name).cloned())
+        {
+            return None;
+        }
         let types = sql::parameter_types(template, &given, &self.system_catalog()).ok()?;
         (!types.contains(&oid::NUMERIC)).then_some(types)
     }

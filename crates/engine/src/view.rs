@@ -23,9 +23,15 @@ pub(crate) async fn create(writing: &Writing<'_>, create: CreateView) -> SqlResu
     }
     let mut changed = (**snapshot).clone();
     changed.views_mut().insert(view.name.clone(), Arc::new(view.clone()));
-    let columns = sql::view_columns(&view, &changed)?;
-    if is_view {
-        let old = sql::view_columns(&snapshot.views[&view.name], &**snapshot)?;
+    let is_large = sql::is_large_view(&view, &|name| snapshot.views.get(name).cloned());
+    let (now, old) = (view.clone(), snapshot.views.get(&view.name).cloned());
+    let before = Arc::clone(snapshot);
+    let bound = move || {
+        let old = old.map(|old| sql::view_columns(&old, &*before)).transpose()?;
+        Ok((sql::view_columns(&now, &changed)?, old))
+    };
+    let (columns, old) = writing.prepared(is_large, bound).await?;
+    if let Some(old) = old {
         // Lengths may be others: `NULL::varchar(9)`, by which dumps announce a column, has none here.
         let is_same = |(o, n): (&Column, &Column)| o.name == n.name && o.ty.arrow() == n.ty.arrow();
         let kept = old.iter().zip(&columns).all(is_same);

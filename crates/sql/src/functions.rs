@@ -5,6 +5,7 @@ pub(crate) mod as_case;
 pub(crate) mod average;
 pub(crate) mod coalesce;
 pub(crate) mod concat;
+pub(crate) mod conditions;
 pub(crate) mod exact;
 pub(crate) mod extremes;
 pub(crate) mod library;

@@ -63,3 +63,4 @@ pub use parse::{NamedRelation, Parameter, RowLockMode, RowLocks, Shape, Template
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};
 pub use quote::{parse_name, quote_ident, quote_idents};
+pub use size::is_large_view;

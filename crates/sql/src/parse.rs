@@ -11,6 +11,7 @@ pub(crate) mod column_type;
 pub(crate) mod comment;
 pub(crate) mod constraint;
 pub(crate) mod copy;
+mod count;
 pub(crate) mod create_view;
 pub(crate) mod cursor;
 pub(crate) mod ddl;
@@ -96,6 +97,7 @@ pub use with_writes::RESULTS_SCHEMA;
 
 pub(crate) use balance::balance;
 pub(crate) use column_type::column_type;
+pub use count::token_count;
 
 pub use statement::Statement;
 pub use statement::create::{CreateIndex, CreateTable, Drop, DropObject, OnCommit};

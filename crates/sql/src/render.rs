@@ -7,6 +7,7 @@ use datafusion_expr::expr::{AggregateFunctionParams, InList};
 use datafusion_expr::{Case, Expr, Operator};
 use types::text::format_value;
 
+use crate::functions::conditions::within;
 use crate::walk::nodes::Nodes;
 
 /// A bound expression as SQL.
@@ -35,6 +36,7 @@ pub(crate) fn expression(expr: &Expr) -> String {
         Expr::Cast(cast) => expression(&cast.expr),
         Expr::InList(list) => in_list(list),
         Expr::Case(case) => case_text(case),
+        Expr::ScalarFunction(call) if within(call).is_some() => list(&call.args),
         Expr::ScalarFunction(call) => format!("{}({})", call.name(), list(&call.args)),
         Expr::AggregateFunction(call) => aggregate(call.func.name(), &call.params),
         other => unmarked(other).human_display().to_string(),

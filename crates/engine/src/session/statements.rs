@@ -51,36 +51,47 @@ impl Session {
     /// Finds the types that are open, and names that are not there. Who may do it is asked when it
     /// runs.
     async fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
-        let catalog = self.catalog_with_files(template, oids).await?;
-        let _entered = types::zone::enter(self.context());
-        let oids = sql::parameter_types(template, oids, &catalog)?;
-        match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
-            Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
-            _ => Ok(oids),
-        }
+        let cancel = Cancel::default();
+        self.listen_to(cancel.clone());
+        let clock = StatementTimeout::start(&self.settings, &cancel);
+        let (catalog, is_large) = self.catalog_with_files(template, oids).await?;
+        let (template, oids) = (template.clone(), oids.to_vec());
+        let look = move || {
+            let oids = sql::parameter_types(&template, &oids, &catalog)?;
+            match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
+                Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
+                _ => Ok(oids),
+            }
+        };
+        clock.judge(self.planner().plan(is_large, &cancel, look).await)
     }
 
-    /// The catalog in which a statement is bound that does not run, with the files that its query names.
+    /// The catalog in which a statement is bound that does not run, with the files that its query names; and
+    /// whether binding it may keep others waiting.
     async fn catalog_with_files(
         &self,
         template: &Template,
         oids: &[u32],
-    ) -> SqlResult<SystemCatalog> {
-        let (catalog, query) = {
+    ) -> SqlResult<(SystemCatalog, bool)> {
+        let (catalog, query, is_large) = {
             let _entered = types::zone::enter(self.context());
             let statement = template.bind(&nulls(oids))?;
             let catalog = self.catalog_for(&statement)?;
             let query = match statement {
                 Statement::Query(query) => Some(query),
                 Statement::Insert(insert) => sql::query_of(&insert, &catalog)?,
+                Statement::Explain(explain) => Some(explain.query),
                 _ => None,
             };
-            (catalog, query)
+            let views = &self.database().snapshot().views;
+            let is_large = |query: &Query| query.is_large(&|name| views.get(name).cloned());
+            let is_large = template.is_long() || query.as_ref().is_some_and(is_large);
+            (catalog, query, is_large)
         };
         if let Some(query) = query {
             catalog.open_files(&query, &Cancel::default()).await?;
         }
-        Ok(catalog)
+        Ok((catalog, is_large))
     }
 
     /// Keeps a statement under a name.

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 use datafusion_common::DataFusionError;
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::LogicalPlan;
 use datafusion_optimizer::AnalyzerRule;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast;
-use types::SqlResult;
 use types::described::Origin;
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::analyze::exact_sum::ExactSum;
 use crate::analyze::inference::Inference;
+use crate::analyze::long_conditions::LongConditions;
 use crate::analyze::names::Names;
 use crate::analyze::single_row::SingleRow;
 use crate::analyze::system::subqueries;
@@ -25,6 +27,7 @@ use crate::error::from_library;
 use crate::error::guarded::guarded;
 use crate::functions::library::LIBRARY;
 use crate::rewrite::names::{has_inner_query, hidden_relation, with_relation_renamed};
+use crate::walk::nodes::erased_ref;
 
 pub(crate) fn bind(
     query: ast::Query,
@@ -43,9 +46,29 @@ fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
     bound(query, names).map_err(|error| with_nearest(names.catalog, from_library(error)))
 }
 
+/// Most nodes of a plan before any rule has run: names of views and of queries of `WITH` that double at each
+/// level would make one that no machine holds. A thousand names of views and more fit.
+const NODES_MAX: usize = 50_000;
+
 /// The query as the library binds it, with parameters that are texts, as literals in quotes are; outer relations
-/// that inner columns hide are named anew.
+/// that inner columns hide are named anew. Errors: those of binding, 54001 for a plan of too many nodes.
 pub(crate) fn bound(query: ast::Query, names: &Names<'_>) -> Result<LogicalPlan, DataFusionError> {
+    let plan = bound_of_any_size(query, names)?;
+    let mut count = 0;
+    plan.apply_with_subqueries(erased_ref(&mut |_: &LogicalPlan| {
+        count += 1;
+        Ok(if count > NODES_MAX { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    }))?;
+    if count <= NODES_MAX {
+        return Ok(plan);
+    }
+    let message = "the query has too many parts with those of the views and queries that it names";
+    let error = SqlError::new(SqlState("54001"), message)
+        .with_hint("Keep what is named more than once in a temporary table.");
+    Err(DataFusionError::External(Box::new(error)))
+}
+
+fn bound_of_any_size(query: ast::Query, names: &Names<'_>) -> Result<LogicalPlan, DataFusionError> {
     let bind = |query: ast::Query| {
         let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
         let statement = ast::Statement::Query(Box::new(query));
@@ -76,12 +99,13 @@ pub(crate) fn bound(query: ast::Query, names: &Names<'_>) -> Result<LogicalPlan,
 
 /// The plan with the types of everything in it.
 pub(crate) fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
-    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 10] = [
         Arc::new(system::EmptySystemRelations),
         Arc::new(subqueries::SystemSubqueries),
         Arc::new(ordered_arguments::OrderedArguments),
         Arc::new(SingleRow),
         Arc::new(Typing),
+        Arc::new(LongConditions),
         Arc::new(ExactSum),
         Arc::new(grouping_sets::GroupingSets),
         Arc::new(TypeCoercion::new()),

@@ -22,6 +22,7 @@ use types::numeric::FREE;
 use crate::analyze::inference::Inference;
 use crate::functions::library::call;
 use crate::functions::number_case::number_case;
+use crate::parse::balance::balanced;
 use crate::parse::set_functions;
 use crate::walk::nodes::{Nodes, erased};
 use moments::settle_dates;
@@ -290,7 +291,7 @@ fn two_comparisons(mut all: Vec<Expr>, negated: bool, schema: &DFSchema) -> Resu
 fn one_by_one(list: InList) -> Result<Expr> {
     let InList { expr, list, negated } = list;
     let equal = list.into_iter().map(|e| binary_expr((*expr).clone(), Operator::Eq, e));
-    let any = equal.reduce(Expr::or);
+    let any = balanced(equal, Expr::or);
     let any = any.ok_or_else(|| DataFusionError::Internal("IN without a list".into()))?;
     Ok(if negated { datafusion_expr::not(any) } else { any })
 }

@@ -15,6 +15,7 @@ use super::position::{number, share_below};
 use super::{ColumnProfile, Named};
 use crate::catalog::ColumnStatistics;
 use crate::expr::scalar;
+use crate::functions::conditions::within;
 use crate::walk::nodes::Nodes;
 
 /// An equality of which nothing is known.
@@ -70,6 +71,9 @@ pub(crate) fn selectivity(predicate: &Expr, named: &Named) -> f64 {
             .unwrap_or_else(|| blind(binary.op)),
         Expr::InList(list) => {
             in_list(list, named).or_else(|| by_sample(predicate, named)).unwrap_or(OTHER)
+        }
+        Expr::ScalarFunction(call) if within(call).is_some() => {
+            within(call).map_or(OTHER, |all| selectivity(all, named))
         }
         other => by_sample(other, named).unwrap_or(OTHER),
     };

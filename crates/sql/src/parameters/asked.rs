@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut,
 };
 
+use crate::parse::balance::balanced;
 use crate::parse::expressions::parsed_query;
 use crate::parse::expressions::select_of;
 use crate::parse::object_name::identifier;
@@ -82,7 +83,7 @@ impl VisitorMut for RowsAsSelects {
                 set_quantifier: SetQuantifier::All,
                 right: Box::new(right),
             };
-            if let Some(mut body) = selects.and_then(|selects| selects.into_iter().reduce(all)) {
+            if let Some(mut body) = selects.and_then(|selects| balanced(selects, all)) {
                 say_integers(&mut body);
                 *query.body = body;
             }

@@ -5,7 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, Value, Values, VisitorMut,
+    BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
+    VisitorMut,
 };
 use types::SqlError;
 
@@ -13,9 +14,15 @@ use super::tokens::too_deep;
 
 use crate::walk::WalkMut;
 
-/// Deepest tree of expressions, subqueries included. Parser, binder and optimiser recurse several times
-/// per level; where the library is not optimised, 8 MiB of stack are enough for this depth.
+/// Deepest tree of expressions, subqueries included. Parser, binder and optimiser recurse several times per
+/// level; where the library is not optimised, 8 MiB of stack are enough for this depth.
 const DEPTH_MAX: usize = 300;
+
+/// The stack that a level of a deeper one must have, several times of what it takes.
+const LEVEL_BYTES: usize = 240 << 10;
+
+/// Most operators of a definition: its expressions are bound where others wait.
+const OPERATORS_MAX: usize = 1_000;
 
 /// What a subquery counts against [`DEPTH_MAX`]: planning it takes as much stack as so many operators.
 const QUERY_DEPTH: usize = 5;
@@ -23,34 +30,49 @@ const QUERY_DEPTH: usize = 5;
 /// Deepest left edge of set operations in one query, after runs of the same one are balanced.
 const SET_OPERATIONS_MAX: usize = 64;
 
-/// Most conditions that are joined by `AND` and by nothing else, in the whole statement: the library
-/// splits them and makes a chain of them, over which it recurses.
-const CONJUNCTS_MAX: usize = 300;
-
 /// Chains up to this length keep the shape that the parser gives them.
 const CHAIN_MIN: usize = 16;
 
 /// Rewrites a statement or query in place. Errors: 54001 for what stays too deep.
 pub(crate) fn balance(tree: &mut impl WalkMut) -> Result<(), SqlError> {
-    match tree.walk_mut(&mut Balance::default()) {
+    balance_within(tree, DEPTH_MAX, usize::MAX)
+}
+
+/// The same of a statement: a query may be as deep as the stack is long, a definition has fewer operators.
+pub(crate) fn balance_statement(statement: &mut Statement) -> Result<(), SqlError> {
+    let deep = || stdx::stack_left().map_or(DEPTH_MAX, |left| DEPTH_MAX.max(left / LEVEL_BYTES));
+    let (depth_max, operators_max) = match statement {
+        Statement::Query(_) => (deep(), usize::MAX),
+        Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Explain { .. } => (DEPTH_MAX, usize::MAX),
+        _ => (DEPTH_MAX, OPERATORS_MAX),
+    };
+    balance_within(statement, depth_max, operators_max)
+}
+
+fn balance_within(
+    tree: &mut impl WalkMut,
+    depth_max: usize,
+    operators_max: usize,
+) -> Result<(), SqlError> {
+    match tree.walk_mut(&mut Balance { depth: 0, depth_max, operators_left: operators_max }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(too_deep()),
     }
 }
 
-#[derive(Default)]
 struct Balance {
     depth: usize,
-    /// How many operators of an expression lie above, apart from `AND` and parentheses; for each query.
-    inside: usize,
-    outside: Vec<usize>,
-    conjuncts: usize,
+    depth_max: usize,
+    operators_left: usize,
 }
 
 impl Balance {
     fn enter(&mut self, levels: usize) -> ControlFlow<()> {
         self.depth += levels;
-        if self.depth > DEPTH_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.depth > self.depth_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn leave(&mut self, levels: usize) -> ControlFlow<()> {
@@ -67,42 +89,24 @@ impl VisitorMut for Balance {
         if set_operations(&query.body) > SET_OPERATIONS_MAX {
             return ControlFlow::Break(());
         }
-        self.outside.push(std::mem::take(&mut self.inside));
         self.enter(QUERY_DEPTH)
     }
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside = self.outside.pop().unwrap_or(0);
         self.leave(QUERY_DEPTH)
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         conditions(expr);
-        match joins_conditions(expr) {
-            Some(count) if self.inside == 0 => self.conjuncts += count,
-            Some(_) => {}
-            None => self.inside += 1,
-        }
-        if self.conjuncts > CONJUNCTS_MAX {
-            return ControlFlow::Break(());
+        if matches!(expr, Expr::BinaryOp { .. }) {
+            let left = self.operators_left.checked_sub(1);
+            self.operators_left = left.map_or(ControlFlow::Break(()), ControlFlow::Continue)?;
         }
         self.enter(1)
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if joins_conditions(expr).is_none() {
-            self.inside -= 1;
-        }
+    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<()> {
         self.leave(1)
-    }
-}
-
-/// How many conditions `AND` or parentheses add; `None` for all else.
-fn joins_conditions(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::BinaryOp { op: BinaryOperator::And, .. } => Some(1),
-        Expr::Nested(_) => Some(0),
-        _ => None,
     }
 }
 
@@ -214,8 +218,17 @@ fn chained<T>(run: Vec<T>, combine: impl Fn(T, T) -> T) -> T {
     run.into_iter().reduce(combine).expect("a chain has an operand")
 }
 
-/// A balanced tree over the operands, in their order.
-fn joined<T>(mut operands: Vec<T>, combine: &impl Fn(T, T) -> T) -> T {
+/// Operands joined two by two to a balanced tree, in their order; `None` of none.
+pub(crate) fn balanced<T>(
+    operands: impl IntoIterator<Item = T>,
+    combine: impl Fn(T, T) -> T,
+) -> Option<T> {
+    let operands: Vec<T> = operands.into_iter().collect();
+    (!operands.is_empty()).then(|| joined(operands, &combine))
+}
+
+/// The same of one or more.
+pub(crate) fn joined<T>(mut operands: Vec<T>, combine: &impl Fn(T, T) -> T) -> T {
     while operands.len() > 1 {
         let mut pairs = operands.into_iter();
         let mut level = Vec::with_capacity(pairs.len().div_ceil(2));

@@ -9,17 +9,20 @@ use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Token
 
 use super::dialect::Postgres;
 use super::tokens::{Tokens, position};
-use super::{clauses, no_columns, normalise};
+use super::{clauses, no_columns, normalise, tokens};
 
 /// The query of a view, from its text.
 ///
 /// # Errors
 /// That the text is no query.
 pub(crate) fn read(text: &str) -> Result<Query, ParserError> {
-    let mut tokens = tokens_of(text)?;
-    clauses::apply(&mut tokens);
+    let mut words = tokens_of(text)?;
+    clauses::apply(&mut words);
     let dialect = Postgres::for_length(text.len());
-    Ok(*Parser::new(&dialect).with_tokens_with_locations(tokens).parse_query()?)
+    Ok(*Parser::new(&dialect)
+        .with_recursion_limit(2 * tokens::NESTING_MAX)
+        .with_tokens_with_locations(words)
+        .parse_query()?)
 }
 
 /// The text that a query is kept as.

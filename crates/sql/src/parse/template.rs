@@ -12,6 +12,9 @@ use crate::parse::split;
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
 
+/// Tokens that are read and bound in some milliseconds.
+const TOKENS_FEW: usize = 1_000;
+
 /// A statement whose parameters have no values yet.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -71,6 +74,11 @@ impl Template {
         let first = self.tokens.first().map(|token| &token.token);
         let changes = |k| matches!(k, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE);
         matches!(first, Some(Token::Word(word)) if changes(word.keyword))
+    }
+
+    /// Whether reading it again takes long.
+    pub fn is_long(&self) -> bool {
+        self.tokens.len() > TOKENS_FEW
     }
 
     /// What it consists of.

@@ -4,7 +4,7 @@ use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlResult, SqlState};
 
-use crate::parse::balance::balance;
+use crate::parse::balance::balance_statement;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::precedence::regroup;
 use crate::parse::refuse::unsupported;
@@ -109,7 +109,7 @@ fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
 
 /// Puts what follows understands in the place of what the library's parser has read.
 fn adapt_tree(statement: &mut ast::Statement) -> SqlResult<()> {
-    balance(statement)?;
+    balance_statement(statement)?;
     regroup(statement);
     no_columns::fill(statement);
     files::as_relations(statement)?;

@@ -19,8 +19,15 @@ pub(crate) const NESTING_MAX: usize = 48;
 
 /// Most tokens without a comma between them on the path to any point of a statement: a chain of
 /// operators (`1 + 1 + ..`) makes a tree as deep as it is long. `balance` takes long chains apart or
-/// refuses them; up to this length they can be freed by recursion, at most 400 bytes of stack a level.
+/// refuses them; up to this length they can be freed by recursion on the smallest stack that a thread has.
 const CHAIN_MAX: usize = 16_000;
+
+/// What freeing takes of the stack for each token of a chain, at most: 400 bytes a level, and a level has an
+/// operator and an operand.
+const CHAIN_TOKEN_BYTES: usize = 256;
+
+/// Most brackets that follow one another: an array's type has a level for each.
+const BRACKETS_MAX: usize = 1_000;
 
 /// Most tokens of a text: the parser makes a tree of them that takes several times their memory.
 pub(crate) const TOKENS_MAX: usize = 2_000_000;
@@ -114,7 +121,8 @@ pub(crate) fn plain_modes(tokens: &mut Tokens) {
 /// Refuses statements whose syntax tree would be too deep for the stack.
 pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     let mut levels = vec![Level::default()];
-    let mut prefixes = 0;
+    let (mut prefixes, mut brackets) = (0, 0);
+    let chain_max = stdx::stack_left().map_or(CHAIN_MAX, |left| left / CHAIN_TOKEN_BYTES);
     for token in tokens {
         if matches!(&token.token, Token::Number(digits, _) if digits.len() > NUMBER_MAX) {
             let message = "value overflows numeric format";
@@ -123,6 +131,11 @@ pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
             return Err(error.at(position(text, line, column)));
         }
         prefixes = if is_prefix(&token.token) { prefixes + 1 } else { 0 };
+        brackets = match &token.token {
+            Token::RBracket => brackets + 1,
+            Token::LBracket | Token::Number(..) => brackets,
+            _ => 0,
+        };
         match token.token {
             Token::LParen | Token::LBracket => levels.push(Level::default()),
             Token::Word(ref word) if word.keyword == Keyword::CASE => levels.push(Level::default()),
@@ -134,7 +147,8 @@ pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
             _ => levels.last_mut().into_iter().for_each(|l| l.chain += 1),
         }
         let depth = levels.last().map_or(0, Level::depth);
-        if levels.len() > NESTING_MAX || prefixes > NESTING_MAX || depth > CHAIN_MAX {
+        let is_nested = levels.len().max(prefixes) > NESTING_MAX || brackets > BRACKETS_MAX;
+        if is_nested || depth > chain_max {
             let Location { line, column } = token.span.start;
             return Err(too_deep().at(position(text, line, column)));
         }

@@ -1,14 +1,21 @@
 //! Rows as values: `(a, b) = (c, d)`, `IN`, `IS NULL`, field by field.
 
 use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
-use types::{SqlError, SqlResult};
+use types::{SqlError, SqlResult, SqlState};
 
+use crate::parse::balance::{balanced, joined};
 use crate::parse::expressions::{binary, plain_arguments};
 use crate::parse::object_name::last_name;
 
 mod subqueries;
 
 pub(crate) use subqueries::in_conditions;
+
+/// Most fields of a row.
+const FIELDS_MAX: usize = 1664;
+
+/// Up to so many fields one is compared after the other.
+const FIELDS_MIN: usize = 16;
 
 /// An expression of rows as one of their fields; `None` where there is no row.
 pub(crate) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
@@ -56,7 +63,7 @@ pub(crate) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
 
 fn all(row: Vec<Expr>, test: fn(Box<Expr>) -> Expr) -> SqlResult<Expr> {
     let tests = row.into_iter().map(|field| Expr::Nested(Box::new(test(Box::new(field)))));
-    let whole = tests.reduce(|a, b| binary(a, BinaryOperator::And, b));
+    let whole = balanced(tests, |a, b| binary(a, BinaryOperator::And, b));
     whole.ok_or_else(|| SqlError::internal("a row without fields"))
 }
 
@@ -66,7 +73,7 @@ fn distinct(left: Vec<Expr>, right: Vec<Expr>, negated: bool) -> SqlResult<Expr>
     let pairs = left.into_iter().zip(right);
     let differs =
         pairs.map(|(l, r)| Expr::Nested(Box::new(Expr::IsDistinctFrom(Box::new(l), Box::new(r)))));
-    let any = differs.reduce(|a, b| binary(a, BinaryOperator::Or, b));
+    let any = balanced(differs, |a, b| binary(a, BinaryOperator::Or, b));
     let any = any.ok_or_else(|| SqlError::internal("a row without fields"))?;
     Ok(negate(any, negated))
 }
@@ -84,13 +91,14 @@ fn fields(expr: &Expr) -> Option<Vec<Expr>> {
 }
 
 fn same_length(left: &[Expr], right: &[Expr]) -> SqlResult<()> {
+    if left.len().max(right.len()) > FIELDS_MAX {
+        let message = format!("ROW expressions can have at most {FIELDS_MAX} entries");
+        return Err(SqlError::new(SqlState("54011"), message));
+    }
     if left.len() == right.len() {
         return Ok(());
     }
-    Err(SqlError::new(
-        types::SqlState::SYNTAX_ERROR,
-        "unequal number of entries in row expressions",
-    ))
+    Err(SqlError::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions"))
 }
 
 /// Rows compare field by field, the first that differs decides.
@@ -99,7 +107,7 @@ fn row_comparison(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResu
     let pairs = || left.iter().cloned().zip(right.iter().cloned());
     let joined = |op: BinaryOperator, by: BinaryOperator| {
         let parts = pairs().map(|(l, r)| binary(l, op.clone(), r));
-        parts.reduce(|a, b| binary(a, by.clone(), b))
+        balanced(parts, |a, b| binary(a, by.clone(), b))
     };
     let whole = match op {
         BinaryOperator::Eq => joined(BinaryOperator::Eq, BinaryOperator::And),
@@ -109,36 +117,35 @@ fn row_comparison(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResu
                 BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
                 _ => BinaryOperator::Gt,
             };
-            let mut whole = None;
-            for (l, r) in pairs().rev() {
-                whole = Some(match whole {
-                    None => binary(l, op.clone(), r),
-                    Some(rest) => {
-                        let equal = binary(l.clone(), BinaryOperator::Eq, r.clone());
-                        let rest = binary(equal, BinaryOperator::And, rest);
-                        binary(binary(l, strict.clone(), r), BinaryOperator::Or, rest)
-                    }
-                });
-            }
-            whole
+            Some(ordered(left, &strict, op, right))
         }
         other => return Err(SqlError::unsupported(format!("{other} between rows"))),
     };
     whole.ok_or_else(|| SqlError::internal("a row without fields"))
 }
 
-fn row_in_list(row: &[Expr], list: &[Expr], negated: bool) -> SqlResult<Expr> {
-    let mut any: Option<Expr> = None;
-    for item in list {
-        let Some(item) = fields(item) else {
-            return Err(SqlError::unsupported("IN with rows and single values"));
-        };
-        let equal = row_comparison(row, &BinaryOperator::Eq, &item)?;
-        any = Some(match any {
-            None => equal,
-            Some(before) => binary(before, BinaryOperator::Or, equal),
-        });
+/// The first half decides, or it is equal and the second one does. Of few fields the first half is one of them:
+/// each field is compared twice, where halves compare them for each level.
+fn ordered(left: &[Expr], strict: &BinaryOperator, op: &BinaryOperator, right: &[Expr]) -> Expr {
+    if let ([left], [right]) = (left, right) {
+        return binary(left.clone(), op.clone(), right.clone());
     }
+    let first = if left.len() > FIELDS_MIN { left.len() / 2 } else { 1 };
+    let ((l, left), (r, right)) = (left.split_at(first), right.split_at(first));
+    let pairs = l.iter().cloned().zip(r.iter().cloned());
+    let equal = pairs.map(|(l, r)| binary(l, BinaryOperator::Eq, r)).collect();
+    let equal = joined(equal, &|a, b| binary(a, BinaryOperator::And, b));
+    let rest = binary(equal, BinaryOperator::And, ordered(left, strict, op, right));
+    binary(ordered(l, strict, strict, r), BinaryOperator::Or, rest)
+}
+
+fn row_in_list(row: &[Expr], list: &[Expr], negated: bool) -> SqlResult<Expr> {
+    let equal = |item: &Expr| match fields(item) {
+        Some(item) => row_comparison(row, &BinaryOperator::Eq, &item),
+        None => Err(SqlError::unsupported("IN with rows and single values")),
+    };
+    let all = list.iter().map(equal).collect::<SqlResult<Vec<_>>>()?;
+    let any = balanced(all, |a, b| binary(a, BinaryOperator::Or, b));
     let any = any.ok_or_else(|| SqlError::internal("IN without a list"))?;
     Ok(negate(any, negated))
 }

@@ -6,6 +6,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
+use crate::parse::balance::balanced;
 use crate::parse::expressions::{binary, call, cast_as, plain_arguments};
 use crate::parse::object_name::last_name;
 use crate::rewrite::rows;
@@ -50,15 +51,19 @@ fn liked(expr: &Expr) -> SqlResult<Expr> {
         Expr::Like { pattern, .. } | Expr::ILike { pattern, .. } => written_out(pattern),
         _ => None,
     };
+    let mut blank = expr.clone();
+    if let Expr::Like { any, pattern, .. } | Expr::ILike { any, pattern, .. } = &mut blank {
+        (*any, **pattern) = (false, Expr::value(Value::Null));
+    }
     let one = |written: Expr| {
-        let mut one = expr.clone();
-        if let Expr::Like { any, pattern, .. } | Expr::ILike { any, pattern, .. } = &mut one {
-            (*any, **pattern) = (false, written);
+        let mut one = blank.clone();
+        if let Expr::Like { pattern, .. } | Expr::ILike { pattern, .. } = &mut one {
+            **pattern = written;
         }
         Expr::Nested(Box::new(one))
     };
     let all = patterns.into_iter().flatten().map(one);
-    let any = all.reduce(|a, b| binary(a, BinaryOperator::Or, b));
+    let any = balanced(all, |a, b| binary(a, BinaryOperator::Or, b));
     any.ok_or_else(|| {
         SqlError::unsupported("LIKE ANY of what is no list of patterns")
             .with_hint("Write the patterns as ARRAY['a%', 'b%'].")

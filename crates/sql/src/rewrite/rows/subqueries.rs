@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
+use crate::parse::balance::balanced;
 use crate::parse::expressions::{binary, call, parsed_query};
 use crate::rewrite::having::is_of_many_rows;
 use crate::rewrite::rows::{fields, negate, row_comparison};
@@ -119,7 +120,7 @@ impl Compared<'_> {
         let tests = pairs.map(|(value, field)| {
             Expr::IsNotFalse(Box::new(binary(value, BinaryOperator::Eq, field)))
         });
-        let whole = tests.reduce(|a, b| binary(a, BinaryOperator::And, b));
+        let whole = balanced(tests, |a, b| binary(a, BinaryOperator::And, b));
         whole.ok_or_else(|| SqlError::internal("a row without fields"))
     }
 
