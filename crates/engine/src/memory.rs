@@ -40,6 +40,8 @@ const SORT_BYTES_MAX: usize = 512 << 20;
 /// The parts of a database's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shares {
+    /// All of it.
+    pub(crate) total: usize,
     /// The buffer pool.
     pub(crate) pool: usize,
     /// Rows that operators gather.
@@ -61,7 +63,7 @@ impl Shares {
         let pool = options.pool_bytes.unwrap_or(shared / 2).max(POOL_BYTES_MIN);
         // Where the pool is given, the others share what it leaves, which is never next to nothing.
         let rest = shared.saturating_sub(pool).max(total / 8);
-        Ok(Shares { pool, operators: (rest / 2).max(OPERATOR_BYTES_MIN), tasks: rest / 4 })
+        Ok(Shares { total, pool, operators: (rest / 2).max(OPERATOR_BYTES_MIN), tasks: rest / 4 })
     }
 
     /// Memory for sorting, over all trees of a load: half of the operators', whose queries go on beside

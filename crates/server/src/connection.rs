@@ -277,6 +277,11 @@ impl Connection {
 
     async fn answer(&mut self, frame: Frame) -> io::Result<()> {
         match frame.tag {
+            b'Q' if frame.is_too_long => {
+                self.skipping = false;
+                self.fail(&self.session.message_bytes_max().1);
+                self.ready().await
+            }
             b'Q' => self.simple_query(&frame.body).await,
             b'S' => self.sync().await,
             b'H' => self.flush().await,

@@ -66,6 +66,7 @@ impl Connection {
     /// Answers a message of the extended protocol; after an error all is skipped until `Sync`.
     pub(crate) async fn extended(&mut self, frame: Frame) -> io::Result<()> {
         let outcome = match frame.tag {
+            _ if frame.is_too_long => Err(self.session.message_bytes_max().1),
             b'P' => self.parse(&frame.body).await,
             b'B' => self.bind(&frame.body),
             b'D' => self.describe(&frame.body).await,
@@ -118,6 +119,7 @@ impl Connection {
         if text.len() <= TEXT_BYTES_MAX {
             return read(text);
         }
+        self.session.admit_text(text)?;
         let text = text.to_owned();
         self.session.beside_workers(move || read(&text)).await?
     }

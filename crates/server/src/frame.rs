@@ -19,6 +19,8 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 256 << 20;
 pub(crate) struct Frame {
     pub tag: u8,
     pub body: Vec<u8>,
+    /// Whether it was longer than any may be: its body has been thrown away as it came.
+    pub is_too_long: bool,
 }
 
 /// What has been received and not yet taken.
@@ -29,11 +31,16 @@ pub(crate) struct Input {
     chunk: usize,
     /// Whether the client has logged in.
     is_client: bool,
+    /// Longest message of it; a longer one is thrown away.
+    bytes_max: usize,
+    /// The kind of a message that is thrown away, and how many bytes of it are still to come.
+    thrown: Option<(u8, usize)>,
 }
 
 impl Default for Input {
     fn default() -> Input {
-        Input { bytes: vec![], taken: 0, chunk: CHUNK_BYTES_MIN, is_client: false }
+        let (chunk, bytes_max) = (CHUNK_BYTES_MIN, MESSAGE_BYTES_MAX);
+        Input { bytes: vec![], taken: 0, chunk, is_client: false, bytes_max, thrown: None }
     }
 }
 
@@ -49,12 +56,15 @@ impl Input {
     /// Whether a whole message has come already.
     pub fn has_frame(&self) -> bool {
         let bytes = self.available();
+        if let Some((_, left)) = self.thrown {
+            return bytes.len() >= left;
+        }
         length(bytes.get(1..5)).is_some_and(|len| bytes.len() > len)
     }
 
-    /// From now on it is a client's.
-    pub fn trust(&mut self) {
-        self.is_client = true;
+    /// From now on it is a client's, whose messages have so many bytes at most.
+    pub fn trust(&mut self, bytes_max: usize) {
+        (self.is_client, self.bytes_max) = (true, bytes_max);
     }
 
     /// Drops what has been taken.
@@ -140,7 +150,7 @@ impl Input {
 
     /// The next message; `None` at the end of the stream.
     pub async fn next(&mut self, stream: &mut Stream) -> io::Result<Option<Frame>> {
-        self.next_within(stream, MESSAGE_BYTES_MAX).await
+        self.next_within(stream, self.bytes_max).await
     }
 
     /// The next message, which may have so many bytes at most.
@@ -160,6 +170,9 @@ impl Input {
 
     /// What kind of message comes next; `None` at the end of the stream.
     pub async fn peek(&mut self, stream: &mut Stream) -> io::Result<Option<u8>> {
+        if let Some((tag, _)) = self.thrown {
+            return Ok(Some(tag));
+        }
         while self.available().is_empty() {
             if !self.receive(stream).await? {
                 return Ok(None);
@@ -173,8 +186,17 @@ impl Input {
     /// # Errors
     /// `InvalidData` for a length that none may have.
     pub fn cut(&mut self, bytes_max: usize) -> io::Result<Option<Frame>> {
+        if self.thrown.is_some() {
+            return Ok(self.throw());
+        }
         let Some(word) = self.available().get(1..5) else { return Ok(None) };
         let len = length(Some(word)).unwrap_or(0);
+        let is_statement = matches!(self.available().first(), Some(b'Q' | b'P' | b'B'));
+        if len > bytes_max && self.is_client && is_statement {
+            let head = self.take(5);
+            self.thrown = Some((head[0], len - 4));
+            return Ok(self.throw());
+        }
         if !(4..=bytes_max).contains(&len) {
             return Err(malformed("invalid message length"));
         }
@@ -182,7 +204,17 @@ impl Input {
             return Ok(None);
         }
         let head = self.take(5);
-        Ok(Some(Frame { tag: head[0], body: self.take(len - 4) }))
+        Ok(Some(Frame { tag: head[0], body: self.take(len - 4), is_too_long: false }))
+    }
+
+    /// Throws away what has come of a message that is too long; the message without its body when all has.
+    fn throw(&mut self) -> Option<Frame> {
+        let (tag, left) = self.thrown?;
+        let come = left.min(self.available().len());
+        self.taken += come;
+        self.thrown = Some((tag, left - come)).filter(|(_, left)| *left > 0);
+        let is_whole = self.thrown.is_none();
+        is_whole.then(|| Frame { tag, body: vec![], is_too_long: true })
     }
 }
 

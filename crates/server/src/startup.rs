@@ -151,7 +151,7 @@ impl Connection {
             limit,
         })?);
         self.unauthenticated = None;
-        self.input.trust();
+        self.input.trust(session.message_bytes_max().0);
         for (name, value) in parameters {
             match name.as_str() {
                 "user" | "database" | "replication" => {}
