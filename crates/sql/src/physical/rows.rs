@@ -44,7 +44,8 @@ impl Physical<'_> {
             &options,
         )
         .map_err(from_arrow)?;
-        let (mut chunks, mut rows, mut later) = (vec![], vec![], vec![]);
+        let mut known = Known::new(&schema);
+        let mut parts = vec![];
         for row in &values.values {
             interrupt::go_on()?;
             let exprs = row.iter().map(|expr| Expr::compile(expr, &DFSchema::empty()));
@@ -54,21 +55,19 @@ impl Physical<'_> {
                 cast_exactly(&value, field.data_type()).map_err(from_library)
             };
             match exprs.iter().zip(schema.fields()).map(cell).collect::<SqlResult<Vec<_>>>() {
-                Ok(cells) => {
-                    rows.push(RecordBatch::try_new(Arc::clone(&schema), cells).map_err(from_arrow)?)
+                Ok(cells) => known.push(cells)?,
+                Err(error) if interrupt::is_too_large_to_fold(&error) => {
+                    parts.extend(known.node()?);
+                    parts.push(computed_later(exprs, &schema, &one));
                 }
-                Err(error) if interrupt::is_too_large_to_fold(&error) => later.push(exprs),
                 Err(error) => return Err(error),
             }
-            // A row alone takes many times what it takes among others.
-            if rows.len() == VALUES_AT_ONCE {
-                chunks.push(together(&schema, &std::mem::take(&mut rows))?);
-            }
         }
-        chunks.push(together(&schema, &rows)?);
-        let batch = together(&schema, &chunks)?;
-        let profile = literal_profile(values.values.len(), batch.num_columns());
-        let operator = with_later(batch, &schema, one, later);
+        let profile = literal_profile(values.values.len(), schema.fields().len());
+        let operator = match parts.is_empty() {
+            true => Operator::Values(known.batch()?),
+            false => Operator::Union { inputs: parts.into_iter().chain(known.node()?).collect() },
+        };
         Ok(built_as(operator, schema, Arc::clone(&values.schema), profile, 0.0))
     }
 
@@ -111,34 +110,57 @@ impl Physical<'_> {
     }
 }
 
-fn together(schema: &SchemaRef, rows: &[RecordBatch]) -> SqlResult<RecordBatch> {
-    arrow_select::concat::concat_batches(schema, rows).map_err(from_arrow)
+/// Rows of literals, one after the other, that are put together.
+struct Known<'a> {
+    schema: &'a SchemaRef,
+    chunks: Vec<RecordBatch>,
+    rows: Vec<RecordBatch>,
 }
 
-/// Rows that are known, and those that are too large to be computed before the statement runs.
-fn with_later(
-    known: RecordBatch,
-    schema: &SchemaRef,
-    one: RecordBatch,
-    later: Vec<Vec<Expr>>,
-) -> Operator {
-    if later.is_empty() {
-        return Operator::Values(known);
+impl<'a> Known<'a> {
+    fn new(schema: &'a SchemaRef) -> Known<'a> {
+        Known { schema, chunks: vec![], rows: vec![] }
     }
-    let node = |operator, schema: &SchemaRef, rows: usize| {
-        let schema = Arc::clone(schema);
-        Node { id: 0, operator, schema, rows: rows as f64, cost: 0.0 }
-    };
-    let row = |exprs: Vec<Expr>| {
-        let exprs = exprs.into_iter().zip(schema.fields());
-        let exprs = exprs.map(|(expr, field)| expr.cast(field.data_type())).collect();
-        let input = Box::new(node(Operator::Values(one.clone()), &one.schema(), 1));
-        node(Operator::Project { input, exprs, as_words: false }, schema, 1)
-    };
-    let rows = known.num_rows();
-    let known = node(Operator::Values(known), schema, rows);
-    let inputs = std::iter::once(known).filter(|_| rows > 0).chain(later.into_iter().map(row));
-    Operator::Union { inputs: inputs.collect() }
+
+    fn push(&mut self, cells: Vec<ArrayRef>) -> SqlResult<()> {
+        self.rows.push(RecordBatch::try_new(Arc::clone(self.schema), cells).map_err(from_arrow)?);
+        // A row alone takes many times what it takes among others.
+        if self.rows.len() == VALUES_AT_ONCE {
+            let rows = std::mem::take(&mut self.rows);
+            self.chunks.push(self.together(&rows)?);
+        }
+        Ok(())
+    }
+
+    /// All of them, of which none is left behind.
+    fn batch(&mut self) -> SqlResult<RecordBatch> {
+        let (mut chunks, rows) = (std::mem::take(&mut self.chunks), std::mem::take(&mut self.rows));
+        chunks.push(self.together(&rows)?);
+        self.together(&chunks)
+    }
+
+    /// The same as a node, if there are any.
+    fn node(&mut self) -> SqlResult<Option<Node>> {
+        let batch = self.batch()?;
+        let rows = batch.num_rows();
+        Ok((rows > 0).then(|| node(Operator::Values(batch), self.schema, rows)))
+    }
+
+    fn together(&self, rows: &[RecordBatch]) -> SqlResult<RecordBatch> {
+        arrow_select::concat::concat_batches(self.schema, rows).map_err(from_arrow)
+    }
+}
+
+/// A row with a value that is too large to be computed before the statement runs.
+fn computed_later(exprs: Vec<Expr>, schema: &SchemaRef, one: &RecordBatch) -> Node {
+    let exprs = exprs.into_iter().zip(schema.fields());
+    let exprs = exprs.map(|(expr, field)| expr.cast(field.data_type())).collect();
+    let input = Box::new(node(Operator::Values(one.clone()), &one.schema(), 1));
+    node(Operator::Project { input, exprs, as_words: false }, schema, 1)
+}
+
+fn node(operator: Operator, schema: &SchemaRef, rows: usize) -> Node {
+    Node { id: 0, operator, schema: Arc::clone(schema), rows: rows as f64, cost: 0.0 }
 }
 
 fn literal_profile(rows: usize, columns: usize) -> Profile {
