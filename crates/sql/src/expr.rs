@@ -11,6 +11,7 @@ pub(crate) mod elements;
 pub(crate) mod exact;
 pub(crate) mod footprint;
 pub(crate) mod measured;
+pub(crate) mod ordered;
 pub(crate) mod scalar;
 pub(crate) mod series;
 pub(crate) mod slow;

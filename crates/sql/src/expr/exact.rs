@@ -96,6 +96,14 @@ fn harden_binary(binary: &BinaryExpr, schema: &Schema) -> Result<Option<Arc<dyn 
     })
 }
 
+/// Whether an expression is a division, which fails for zero.
+pub(super) fn divides(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_division = |op: &Operator| matches!(op, Operator::Divide | Operator::Modulo);
+    let plain = downcast::<BinaryExpr>(expr).map(BinaryExpr::op);
+    let guarded = downcast::<Guarded>(expr).map(|guarded| guarded.inner.op());
+    plain.or(guarded).is_some_and(is_division)
+}
+
 /// Whether a cast loses digits after the point that the library would cut off.
 fn rounds(from: &DataType, to: &DataType) -> bool {
     let inexact = match from {

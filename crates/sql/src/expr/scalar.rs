@@ -18,7 +18,7 @@ use types::zone::{self, Context};
 use crate::cast::strict::STRICT_CAST;
 use crate::error::{from_arrow, from_library};
 use crate::expr::words::as_words;
-use crate::expr::{exact, measured, slow, typed, words};
+use crate::expr::{exact, measured, ordered, slow, typed, words};
 use crate::interrupt;
 
 /// A scalar expression over the columns of a batch.
@@ -200,5 +200,6 @@ pub(crate) fn compile_physical(
     let context = PhysicalPlanningContext::default();
     let physical = create_physical_expr(expr, schema, &ExecutionProps::new(), &context)
         .map_err(from_library)?;
-    exact::harden(physical, schema.as_arrow()).map_err(from_library)
+    let exact = exact::harden(physical, schema.as_arrow()).map_err(from_library)?;
+    ordered::keep(exact, schema.as_arrow()).map_err(from_library)
 }

@@ -88,12 +88,40 @@ pub(crate) fn cross_joins() -> Guarded<EliminateCrossJoin> {
 }
 
 /// [`OptimizeProjections`] over plans that say rightly which columns determine others: it drops those from
-/// the columns of groups.
+/// the columns of groups. Where a query below computes what has an effect, no column is dropped: it has the effect
+/// whether it is read or not.
 pub(crate) fn projections() -> Guarded<OptimizeProjections> {
     Guarded {
         rule: OptimizeProjections::new(),
-        guard: |rule, plan, config| rule.rewrite(dependencies::corrected(plan)?, config),
+        guard: |rule, plan, config| {
+            let plan = dependencies::corrected(plan)?;
+            match has_effects_below(&plan)? {
+                true => Ok(Transformed::no(plan)),
+                false => rule.rewrite(plan, config),
+            }
+        },
     }
+}
+
+/// Whether a projection computes something volatile that is not the one of the query itself, whose columns are read.
+fn has_effects_below(plan: &LogicalPlan) -> Result<bool> {
+    let mut below = plan;
+    loop {
+        match below {
+            LogicalPlan::Sort(sort) => below = &sort.input,
+            LogicalPlan::Limit(limit) => below = &limit.input,
+            LogicalPlan::Projection(own) => {
+                below = &own.input;
+                break;
+            }
+            _ => break,
+        }
+    }
+    let is_volatile = |node: &LogicalPlan| match node {
+        LogicalPlan::Projection(projection) => projection.expr.iter().any(Expr::is_volatile),
+        _ => false,
+    };
+    below.exists(|node| Ok(is_volatile(node)))
 }
 
 /// [`ReplaceDistinctWithAggregate`] over such plans: it drops a `DISTINCT` of columns that are a key.
@@ -208,9 +236,23 @@ pub(crate) fn filters() -> Guarded<PushDownFilter> {
             Transformed { data, transformed: true, .. } => Ok(Transformed::yes(data)),
             Transformed { data, .. } if is_volatile_filter(&data) => Ok(Transformed::no(data)),
             Transformed { data, .. } if is_above_one_row(&data) => Ok(Transformed::no(data)),
-            Transformed { data, .. } => rule.rewrite(data, config),
+            Transformed { data, .. } => rule.rewrite(one_after_the_other(data), config),
         },
     }
+}
+
+/// Filters above each other as one, the lower condition first: it keeps rows from the upper one, which the
+/// library would ask first.
+fn one_after_the_other(mut plan: LogicalPlan) -> LogicalPlan {
+    while let LogicalPlan::Filter(upper) = &plan
+        && let LogicalPlan::Filter(lower) = upper.input.as_ref()
+    {
+        let mut joined = upper.clone();
+        joined.predicate = lower.predicate.clone().and(upper.predicate.clone());
+        joined.input = Arc::clone(&lower.input);
+        plan = LogicalPlan::Filter(joined);
+    }
+    plan
 }
 
 /// Filters above each other of which some are volatile, as two of them, the volatile one above.
