@@ -6,8 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
     Announced, CursorStatement, Executed, NamedStatement, Parameter, Query, Setting, Shape,
-    SqlError, SqlResult, SqlState, Statement, Template, TransactionStatus, no_cursor, no_statement,
-    nulls,
+    SqlError, SqlResult, SqlState, Statement, Template, TransactionStatus, no_statement, nulls,
 };
 use types::binary::{self, utf8};
 use types::oid;
@@ -222,9 +221,11 @@ impl Connection {
             }
             Statement::Show { name } => texts(&[Setting::find(name)?.name]),
             Statement::Cursor(CursorStatement::Fetch(fetch)) if !fetch.is_move => {
+                // One that is not there may be declared before this runs.
                 let portal = self.portals.get(&fetch.cursor);
-                let portal = portal.ok_or_else(|| no_cursor(&fetch.cursor))?;
-                portal.rows.as_ref().map(|rows| rows.stream.schema().clone())
+                portal
+                    .and_then(|portal| portal.rows.as_ref())
+                    .map(|rows| rows.stream.schema().clone())
             }
             Statement::Execute(execute) => match self.session.executed(execute)? {
                 Executed::Statement(statement) => Box::pin(self.columns(&statement)).await?,
