@@ -386,9 +386,16 @@ impl Span {
 /// Numbers apart from the units that follow them.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
+    // A sign may stand apart from its number.
+    let mut sign = String::new();
     for piece in text.split(is_blank).filter(|piece| !piece.is_empty()) {
+        if matches!(piece, "-" | "+") && sign.is_empty() {
+            piece.clone_into(&mut sign);
+            continue;
+        }
         let letters = |c: char| c.is_ascii_alphabetic();
-        let mut rest = piece;
+        let piece = std::mem::take(&mut sign) + piece;
+        let mut rest = piece.as_str();
         while let Some(at) = rest.char_indices().skip(1).find_map(|(i, c)| {
             let before = rest[..i].chars().next_back().is_some_and(letters);
             (before != letters(c)).then_some(i)
@@ -398,6 +405,7 @@ fn words(text: &str) -> Vec<String> {
         }
         words.push(rest.to_owned());
     }
+    words.extend((!sign.is_empty()).then_some(sign));
     words
 }
 

@@ -457,6 +457,21 @@ fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFu
     {
         key.expr = cast(std::mem::take(&mut key.expr), types::LogicalType::Timestamp.arrow());
     }
+    // The library knows no ranges of these. Without distances a range is a group.
+    let frame = &mut window.params.window_frame;
+    if frame.units == WindowFrameUnits::Range
+        && !intervals::has_distance(frame)
+        && let Some(key) = window.params.order_by.first()
+        && matches!(
+            key.expr.get_type(schema)?,
+            DataType::Time64(_)
+                | DataType::Binary
+                | DataType::BinaryView
+                | DataType::FixedSizeBinary(_)
+        )
+    {
+        frame.units = WindowFrameUnits::Groups;
+    }
     Ok(window)
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn ask_where_counted(expr: &mut Expr) {
 }
 
 /// Functions that have effects, or another value each time.
-const NOTICING: [&str; 8] = [
+const NOTICING: [&str; 9] = [
     "clock_timestamp",
     "gen_random_uuid",
     "lastval",
@@ -50,6 +50,7 @@ const NOTICING: [&str; 8] = [
     "set_config",
     "setval",
     "timeofday",
+    "uuid_generate_v4",
 ];
 
 /// Whether it makes a difference how often it is computed. The system's own functions lock, sleep and the like.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BinaryViewArray, Int32Array, Int64Array};
+use md5::Md5;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -14,6 +15,7 @@ pub(crate) fn register(functions: &mut Functions) {
     single_bytes(functions);
     single_bits(functions);
     hashes(functions);
+    digests(functions);
     functions.strict("convert_from", &[Ty::Bytes, Ty::Text], text, |args| {
         args.texts(|row| decoded(value(args, row), args.text(1).value(row)).map(Some))
     });
@@ -97,6 +99,37 @@ fn hashes(functions: &mut Functions) {
     functions.strict("sha256", &[Ty::Bytes], bytes, hashed::<Sha256>);
     functions.strict("sha384", &[Ty::Bytes], bytes, hashed::<Sha384>);
     functions.strict("sha512", &[Ty::Bytes], bytes, hashed::<Sha512>);
+}
+
+/// `digest` of the extension pgcrypto.
+fn digests(functions: &mut Functions) {
+    functions.strict("digest", &[Ty::Bytes, Ty::Text], bytes, |args| {
+        byte_strings(args, |row| digest(value(args, row), args.text(1).value(row)))
+    });
+    functions.strict("digest", &[Ty::Text, Ty::Text], bytes, |args| {
+        byte_strings(args, |row| {
+            digest(args.text(0).value(row).as_bytes(), args.text(1).value(row))
+        })
+    });
+}
+
+/// Errors: 22023 for a hash that nobody knows.
+fn digest(value: &[u8], algorithm: &str) -> SqlResult<Vec<u8>> {
+    Ok(match algorithm.to_ascii_lowercase().as_str() {
+        "md5" => Md5::digest(value).to_vec(),
+        "sha224" => Sha224::digest(value).to_vec(),
+        "sha256" => Sha256::digest(value).to_vec(),
+        "sha384" => Sha384::digest(value).to_vec(),
+        "sha512" => Sha512::digest(value).to_vec(),
+        "sha1" => {
+            return Err(SqlError::unsupported("digest by sha1")
+                .with_hint("There are md5, sha224, sha256, sha384 and sha512."));
+        }
+        _ => {
+            let message = format!("Cannot use \"{algorithm}\": No such hash algorithm");
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+    })
 }
 
 fn hashed<H: Digest>(args: &Args<'_>) -> SqlResult<ArrayRef> {

@@ -391,6 +391,12 @@ fn fields(functions: &mut Functions) {
             Ok(zone.instant_of(truncated(args.text(0).value(row), midnight?, INSTANT)?))
         })
     });
+    // A time of day is so long after midnight.
+    functions.strict("date_trunc", &[Ty::Text, Ty::Time], interval, |args| {
+        spans_of(args, |row| {
+            truncated_span(args.text(0).value(row), span(0, 0, i128::from(args.time(1, row)))?)
+        })
+    });
     functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
         spans_of(args, |row| truncated_span(args.text(0).value(row), args.interval(1, row)))
     });
