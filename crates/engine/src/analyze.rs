@@ -23,7 +23,7 @@ pub(crate) fn not_vacuumed(snapshot: &Snapshot, role: RoleId, vacuum: &Vacuum) -
     let all = || snapshot.tables.keys().cloned().collect();
     let names: Vec<String> = match vacuum.tables.is_empty() {
         true => all(),
-        false => vacuum.tables.clone(),
+        false => vacuum.tables.iter().map(|table| table.name.clone()).collect(),
     };
     let is_others =
         |name: &String| snapshot.acl(name).is_ok_and(|acl| !snapshot.access.owns(role, acl));

@@ -422,7 +422,10 @@ impl Block {
         let trees = |snapshot: &Snapshot| snapshot.trees_since(own.first_new);
         let (now, kept) = (trees(&own.snapshot), trees(&before));
         left.extend(now.difference(&kept));
-        own.snapshot = before;
+        own.snapshot = match self.public.seer() {
+            Some(seer) => Arc::new(before.seen_again(seer)),
+            None => before,
+        };
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use types::{SqlError, SqlResult};
 use crate::block::Block;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::temporary::Seer;
 use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::locks::table::{LockWait, WriteRight};
@@ -94,9 +95,9 @@ impl Database {
     fn committing(&self, right: &WriteRight, block: Option<Arc<Block>>) -> Committing {
         assert!(right.may_define(), "definitions are changed by one at a time");
         let (store, versions) = (self.store().clone(), self.versions().clone());
-        let (session, right) = (self.session_id(), right.clone());
+        let (seer, right) = (self.shared_seer(), right.clone());
         let turn = Mutex::default();
-        Committing { store, versions, session, block, reads: None, right, turn }
+        Committing { store, versions, seer, block, reads: None, right, turn }
     }
 
     fn unless_aborted<T>(&self, done: Result<SqlResult<T>, runtime::Aborted>) -> SqlResult<T> {
@@ -124,7 +125,7 @@ pub(crate) async fn change_apart(
     let committing = Committing {
         store: store.clone(),
         versions,
-        session: None,
+        seer: None,
         block: None,
         reads: None,
         right,
@@ -170,7 +171,7 @@ async fn drop_all(store: &Store, trees: BTreeSet<TreeId>) {
 struct Committing {
     store: Store,
     versions: Arc<Versions>,
-    session: Option<u64>,
+    seer: Option<Arc<Seer>>,
     /// That ends with it.
     block: Option<Arc<Block>>,
     /// What it has seen that has no block, if it is serializable.
@@ -187,7 +188,7 @@ impl Committing {
         let _change = self.versions.change_right().await;
         let before = Snapshot { abandoned: vec![], ..(*self.versions.newest()).clone() };
         let before = Arc::new(before);
-        let mut snapshot = (*before.clone().for_session(self.session)).clone();
+        let mut snapshot = (*before.clone().for_session(self.seer.as_deref())).clone();
         let first_new = self.store.next_tree_id();
         change(&self.store, &mut snapshot).await?;
         self.make(&before, snapshot, first_new).await
@@ -207,9 +208,9 @@ impl Committing {
         mut snapshot: Snapshot,
         first_new: TreeId,
     ) -> SqlResult<u64> {
-        let Committing { store, versions, session, block, reads, right, turn } = self;
+        let Committing { store, versions, seer, block, reads, right, turn } = self;
         let gone = versions.ended();
-        let seen_before = before.clone().for_session(*session);
+        let seen_before = before.clone().for_session(seer.as_deref());
         let has_relations_of_before = snapshot.has_relations_of(&seen_before) && gone.is_empty();
         snapshot.settle();
         snapshot.end_sessions(&gone);

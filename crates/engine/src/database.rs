@@ -1,8 +1,8 @@
 //! A database: one file, one buffer pool, one runtime, any number of sessions.
 
 pub(crate) mod numbers;
+pub(crate) mod seen;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -17,6 +17,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::temporary::Seer;
 use crate::device::Device;
 use crate::locks::table::{LockWait, WriteRight};
 use crate::memory::Shares;
@@ -41,7 +42,7 @@ pub struct Database {
     /// The open block that writes, for the session that has it.
     block: Option<Arc<Block>>,
     /// The session that sees it so, with its temporary tables.
-    session: Option<u64>,
+    seer: Option<Arc<Seer>>,
     /// The version that its transaction keeps.
     pinned: Option<Arc<Snapshot>>,
     /// While it may write.
@@ -160,7 +161,7 @@ impl Database {
         Ok(Database {
             inner: Arc::new(inner),
             block: None,
-            session: None,
+            seer: None,
             pinned: None,
             _keeper: None,
         })
@@ -457,7 +458,7 @@ impl Database {
     }
 
     fn seen(&self, all: Arc<Snapshot>) -> Arc<Snapshot> {
-        all.for_session(self.session)
+        all.for_session(self.seer())
     }
 
     /// The right to write alone, held for a whole statement; `None` in a block, which has it itself.
@@ -483,7 +484,7 @@ impl Database {
         }
         let version = self.inner.versions.newest().read_view.version();
         drop(right);
-        self.inner.versions.settle(version, self.session).await
+        self.inner.versions.settle(version, self.session_id()).await
     }
 
     /// The open block that writes.
@@ -505,16 +506,6 @@ impl Database {
     pub(crate) fn within(&self, block: Block) -> Database {
         let block = Some(Arc::new(block));
         Database { block, ..self.clone() }
-    }
-
-    /// The same database as a session sees it: with its temporary tables.
-    pub(crate) fn seen_by(&self, session: u64) -> Database {
-        Database { session: Some(session), ..self.clone() }
-    }
-
-    /// The session whose view this is.
-    pub(crate) fn session_id(&self) -> Option<u64> {
-        self.session
     }
 
     /// Lets the temporary tables of a session go with the next change of anyone.

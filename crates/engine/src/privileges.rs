@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sql::Query;
+use sql::catalog::TableId;
 use sql::parse::{
     AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
     CreateTable, Drop, DropObject, Ignored, LockTables, LockedRelation, Privilege, SequenceChange,
@@ -13,7 +14,7 @@ use sql::sequence::SequenceOptions;
 use types::SqlResult;
 
 use crate::access::denied::{denied, privilege_error};
-use crate::access::rights::Access;
+use crate::access::rights::{Access, Relation};
 use crate::access::role::RoleId;
 use crate::access::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVER_FILES};
 use crate::catalog::entry::TableEntry;
@@ -48,6 +49,9 @@ kinds! { who:
     Statement::ExplainWrite(explain) => "EXPLAIN", check_kind(who, &explain.statement);
     Statement::CreateTable(create) => "CREATE TABLE", who.may_create_table(create);
     Statement::AlterTable(alter) => "ALTER TABLE", who.may_alter(alter);
+    // It becomes one that says what is renamed.
+    Statement::Rename(rename) => "ALTER TABLE", who.owns(&rename.relation);
+    Statement::Nominal(_) => "DROP", Ok(());
     Statement::CreateSequence(create) => "CREATE SEQUENCE", who.may_create_sequence(create);
     Statement::AlterSequence(alter) => "ALTER SEQUENCE", who.may_alter_sequence(alter);
     Statement::CreateView(create) => "CREATE VIEW", who.may_create_view(&create.view.name);
@@ -120,6 +124,20 @@ pub(crate) fn relation(
     match snapshot.access.allows(role, snapshot.access.acl(&relation), privilege) {
         true => Ok(()),
         false => Err(denied(kind(snapshot, name), name)),
+    }
+}
+
+/// 42501 when `role` may not use a table.
+pub(crate) fn table(
+    snapshot: &Snapshot,
+    role: RoleId,
+    (table, name): (TableId, &str),
+    privilege: Privilege,
+) -> SqlResult<()> {
+    let acl = snapshot.access.acl(&Relation::Table(table.0));
+    match snapshot.access.allows(role, acl, privilege) {
+        true => Ok(()),
+        false => Err(denied("table", name)),
     }
 }
 
@@ -287,7 +305,7 @@ impl Who<'_> {
 
     /// With `CASCADE`, of the tables that refer to these too.
     fn may_truncate(&self, truncate: &Truncate) -> SqlResult<()> {
-        let mut tables = truncate.tables.clone();
+        let mut tables: Vec<String> = truncate.tables.iter().map(|t| t.name.clone()).collect();
         let mut at = 0;
         while let Some(name) = tables.get(at) {
             self.may(name, Privilege::Truncate)?;

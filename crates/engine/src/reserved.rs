@@ -26,14 +26,15 @@ fn given(statement: &Statement) -> Option<&str> {
     match statement {
         Statement::CreateTable(create) => Some(&create.name),
         Statement::CreateView(create) => Some(&create.view.name),
-        Statement::CreateIndex(create) => Some(&create.name),
+        Statement::CreateIndex(create) => create.name.as_deref(),
+        Statement::Rename(rename) => Some(&rename.new),
         Statement::CreateSequence(create) => Some(&create.name),
         Statement::AlterSequence(alter) => match &alter.change {
             SequenceChange::Rename(name) => Some(name),
             SequenceChange::Options(_) => None,
         },
         Statement::AlterTable(alter) => alter.alterations.iter().find_map(|a| match a {
-            Alteration::Rename { new } => Some(new.as_str()),
+            Alteration::Rename { new } | Alteration::RenameIndex { new, .. } => Some(new.as_str()),
             _ => None,
         }),
         _ => None,

@@ -106,6 +106,8 @@ pub struct Settings {
     pub(crate) zone: (Zone, String),
     /// `is_superuser`
     pub(crate) is_superuser: bool,
+    /// `search_path`
+    pub(crate) search_path: Arc<str>,
     /// What clients set and nothing here depends on.
     kept: Arc<BTreeMap<&'static str, Value>>,
     given: Arc<Given>,
@@ -150,6 +152,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         synchronous_commit: SynchronousCommit::default(),
         zone: utc(),
         is_superuser: true,
+        search_path: "".into(),
         kept: Arc::default(),
         given: Arc::default(),
         hidden: Arc::default(),
@@ -282,6 +285,15 @@ impl Settings {
     pub(crate) fn device_profile(&self) -> DeviceProfile {
         let known = || self.known_device().map(|device| device.profile()).unwrap_or_default();
         self.device.unwrap_or_else(known)
+    }
+
+    /// Whether names without a schema are found in `public`: no other schema is there.
+    pub(crate) fn finds_public(&self) -> bool {
+        let mut schemas = self.search_path.split(',').map(str::trim);
+        schemas.any(|schema| match schema.strip_prefix('"') {
+            Some(quoted) => quoted.strip_suffix('"') == Some("public"),
+            None => schema.eq_ignore_ascii_case("public"),
+        })
     }
 
     /// How many reads a query has in flight.

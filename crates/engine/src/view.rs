@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use sql::parse::CreateView;
+use sql::ViewDef;
+use sql::parse::{CreateView, RelationName, RenameRelation};
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use crate::access::rights::Relation;
 use crate::catalog::snapshot::Snapshot;
+use crate::ddl::names::exists;
 use crate::writing::Writing;
 
 /// Creates or replaces a view, if its query can be bound.
 pub(crate) async fn create(writing: &Writing<'_>, create: CreateView) -> SqlResult<()> {
     let snapshot = writing.snapshot();
-    let CreateView { view, or_replace } = create;
+    let CreateView { view, or_replace, .. } = create;
     let is_view = snapshot.views.contains_key(&view.name);
     if snapshot.has_relation(&view.name) && !(is_view && or_replace) {
         let message = format!("relation \"{}\" already exists", view.name);
@@ -54,17 +56,49 @@ pub(crate) async fn create(writing: &Writing<'_>, create: CreateView) -> SqlResu
     change.await
 }
 
+/// Gives a view another name.
+///
+/// Errors: 42P01; 42P07 for a name that is taken; 0A000 while another view names it.
+pub(crate) async fn rename(writing: &Writing<'_>, rename: RenameRelation) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
+    let (old, new) = (rename.relation.name, rename.new);
+    let Some(view) = snapshot.views.get(&old) else {
+        let message = format!("relation \"{old}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+    };
+    if snapshot.has_relation(&new) {
+        return Err(exists(&new));
+    }
+    if let Some(other) = snapshot.views.values().find(|view| view.relations.contains(&old)) {
+        return Err(SqlError::unsupported("renaming what a view names")
+            .with_detail(format!("view {} names it", other.name))
+            .with_hint("drop that view first and create it again"));
+    }
+    let view = ViewDef { name: new, ..(**view).clone() };
+    let change = writing.change(move |_, snapshot| {
+        Box::pin(async move {
+            let acl = snapshot.access.acl(&Relation::View(&old)).clone();
+            Arc::make_mut(&mut snapshot.access).put_acl(&Relation::View(&view.name), acl);
+            drop_one(snapshot, &old);
+            snapshot.rename_commented_view(&old, &view.name);
+            snapshot.views_mut().insert(view.name.clone(), Arc::new(view));
+            Ok(())
+        })
+    });
+    change.await
+}
+
 /// Drops views.
 pub(crate) async fn drop(
     writing: &Writing<'_>,
-    names: &[String],
+    names: &[RelationName],
     if_exists: bool,
 ) -> SqlResult<()> {
     let snapshot = writing.snapshot();
     let mut found = vec![];
     for name in names {
-        match snapshot.views.get(name) {
-            Some(_) => found.push(name.clone()),
+        match snapshot.views.get(&name.name) {
+            Some(_) => found.push(name.name.clone()),
             None if snapshot.has_relation(name) => {
                 let message = format!("\"{name}\" is not a view");
                 return Err(SqlError::new(SqlState("42809"), message));

@@ -2,6 +2,9 @@
 //! must be PostgreSQL's, whatever the mode (see `tests/sql/README.md`).
 #![allow(clippy::disallowed_methods)] // tests read their files without a runtime
 
+#[path = "slt/expected_failures.rs"]
+mod expected_failures;
+
 use std::path::{Path, PathBuf};
 
 use arrow_schema::DataType;

@@ -6,8 +6,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use sql::ViewDef;
-use sql::catalog::{IndexDef, IndexMethod, TableDef, TableId, TableStatistics};
+use sql::catalog::{IndexDef, IndexMethod, KeyOrder, TableDef, TableId, TableStatistics};
 use sql::constraints::{Deferral, ForeignKey};
+use sql::parse::TEMPORARY_SCHEMA;
 use types::{Column, Schema};
 
 use crate::relation::{self, Relation};
@@ -42,6 +43,8 @@ pub(crate) struct Index {
     pub(crate) primary: bool,
     /// When a transaction checks the constraint that it upholds.
     pub(crate) deferral: Deferral,
+    /// How each of its key columns is ordered, as the statement said.
+    pub(crate) orders: Vec<KeyOrder>,
     pub(crate) method: IndexMethod,
     /// Position among the secondary indexes.
     pub(crate) position: Option<usize>,
@@ -93,6 +96,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         unique: true,
         primary: true,
         deferral: Deferral::Never,
+        orders: vec![KeyOrder::default(); table.primary_key.len()],
         method: IndexMethod::Tree,
         position: None,
     });
@@ -104,6 +108,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         unique: index.unique,
         primary: index.primary,
         deferral: index.deferral,
+        orders: index.key_orders().collect(),
         method: index.method,
         position: Some(position),
     });
@@ -135,7 +140,9 @@ impl Index {
     pub(crate) fn column_lists(&self, table: &TableDef) -> String {
         let names = self.attribute_names(table);
         let (key, included) = names.split_at(self.columns.len());
-        let key = format!("({})", sql::quote_idents(key.to_vec()));
+        let ordered = |(name, order): (&&str, &KeyOrder)| sql::quote_ident(name) + order.words();
+        let key: Vec<String> = key.iter().zip(&self.orders).map(ordered).collect();
+        let key = format!("({})", key.join(", "));
         match included {
             [] => key,
             _ => format!("{key} INCLUDE ({})", sql::quote_idents(included.to_vec())),
@@ -331,7 +338,15 @@ impl View {
         if let Some(system) = relation::find(schema.unwrap_or("pg_catalog"), name) {
             return Some(Object::System(system));
         }
-        if schema.is_some_and(|s| s != "public") {
+        if let Some(table) = self.table_meant(schema, name) {
+            return Some(Object::Table(table));
+        }
+        let is_public = schema.map_or(self.finds_public(), |schema| schema == "public");
+        let is_temporary = schema.map_or(!is_public, |schema| schema == TEMPORARY_SCHEMA);
+        if is_temporary {
+            return self.part_named(name, true);
+        }
+        if !is_public {
             return None;
         }
         if let Some((oid, view)) = self.user_views().into_iter().find(|(_, v)| v.name == *name) {
@@ -340,10 +355,13 @@ impl View {
         if let Some(def) = self.made_sequence(name) {
             return Some(Object::Sequence(sequences::of_statement(def)));
         }
-        self.tables().find_map(|table| {
-            if table.name == *name {
-                return Some(Object::Table(table));
-            }
+        self.part_named(name, false)
+    }
+
+    /// The index or the sequence of a table, perhaps of a temporary one alone.
+    fn part_named(&self, name: &str, is_temporary: bool) -> Option<Object<'_>> {
+        let is_meant = |table: &&Arc<TableDef>| !is_temporary || self.is_temporary(table.id);
+        self.tables().filter(is_meant).find_map(|table| {
             let index = indexes(table).into_iter().find(|i| i.name == *name);
             let sequence = || sequences::of_table(table).find(|s| s.name == *name);
             let index = index.map(|index| Object::Index(table, index));

@@ -14,14 +14,8 @@ impl View {
         View(view.clone())
     }
 
-    /// Whether the search path finds what is in `public` by its name alone: where it does not, definitions
-    /// name the schema, as PostgreSQL writes them.
-    pub(crate) fn finds_public(&self) -> bool {
-        let path = self.settings().show("search_path").unwrap_or_default();
-        path.split(',').any(|schema| schema.trim().trim_matches('"') == "public")
-    }
-
-    /// The name of a user's relation as a statement of this session must spell it.
+    /// The name of a user's relation as a statement of this session must spell it: with the schema where the search
+    /// path does not find that, as PostgreSQL writes definitions.
     pub(crate) fn spelled(&self, name: &str) -> String {
         let schema = if self.finds_public() { "" } else { "public." };
         format!("{schema}{}", sql::quote_ident(name))

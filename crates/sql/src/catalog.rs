@@ -2,7 +2,7 @@
 
 pub(crate) mod empty;
 pub(crate) mod function;
-pub(crate) mod missing;
+pub mod missing;
 pub(crate) mod value;
 pub(crate) mod view;
 
@@ -12,6 +12,7 @@ use datafusion_common::ScalarValue;
 use types::{LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::constraints::{Constraints, Deferral};
+use crate::quote::generated::generated;
 use view::ViewDef;
 
 /// The id of a table; never used twice in one database.
@@ -141,6 +142,39 @@ pub struct IndexDef {
     pub primary: bool,
     /// When a transaction checks the constraint that it upholds.
     pub deferral: Deferral,
+    /// How the statement wants each key column ordered, to be told; entries are ascending. Empty is that.
+    pub orders: Vec<KeyOrder>,
+}
+
+/// How a statement wants a column of an index ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct KeyOrder {
+    /// `DESC`
+    pub descending: bool,
+    /// `NULLS FIRST`
+    pub nulls_first: bool,
+}
+
+impl KeyOrder {
+    /// As clients know it (`pg_index.indoption`).
+    pub fn bits(self) -> u8 {
+        u8::from(self.descending) | u8::from(self.nulls_first) << 1
+    }
+
+    /// Of that number.
+    pub fn of_bits(bits: u8) -> KeyOrder {
+        KeyOrder { descending: bits & 1 != 0, nulls_first: bits & 2 != 0 }
+    }
+
+    /// The words behind a column, as far as they are not usual.
+    pub fn words(self) -> &'static str {
+        match (self.descending, self.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        }
+    }
 }
 
 /// What the entries of an index are ordered by.
@@ -175,7 +209,13 @@ impl IndexDef {
             method: IndexMethod::Tree,
             primary: false,
             deferral: Deferral::Never,
+            orders: vec![],
         }
+    }
+
+    /// How the statement wants each key column ordered.
+    pub fn key_orders(&self) -> impl Iterator<Item = KeyOrder> + '_ {
+        (0..self.columns.len()).map(|place| self.orders.get(place).copied().unwrap_or_default())
     }
 
     /// Whether no statement ever sees two rows with the same (non-null) indexed values. Between the
@@ -222,13 +262,13 @@ impl TableDef {
             return index.name.clone();
         }
         let given = self.constraints.primary_key_name.clone();
-        given.unwrap_or_else(|| format!("{}_pkey", self.name))
+        given.unwrap_or_else(|| generated(&self.name, "", "pkey"))
     }
 
     /// The name of the sequence of a column that numbers rows.
     pub fn sequence_name(&self, ordinal: usize) -> String {
         let given = self.constraints.identity_of(ordinal).and_then(|i| i.name.clone());
-        given.unwrap_or_else(|| format!("{}_{}_seq", self.name, self.schema.columns[ordinal].name))
+        given.unwrap_or_else(|| generated(&self.name, &self.schema.columns[ordinal].name, "seq"))
     }
 
     /// The secondary index with this id.
@@ -280,8 +320,20 @@ pub type NextNumber = Box<dyn FnMut() -> SqlResult<i64> + Send>;
 
 /// A view of the catalog, stable while one statement is planned.
 pub trait Catalog: Send + Sync {
-    /// The table named `name`.
+    /// The table named `name` that a statement changes or defines.
     fn table(&self, name: &str) -> Option<Arc<TableDef>>;
+    /// The table that a query reads by this name: in `public`, in `pg_temp`, or where the search path finds it.
+    fn read_table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
+        self.table(name).filter(|_| matches!(schema, None | Some("public")))
+    }
+    /// Whether a query that names no schema finds a temporary table, or nothing that is in `public`.
+    fn hides_public(&self, _name: &str) -> bool {
+        false
+    }
+    /// The name of the database, where names may have it.
+    fn database(&self) -> Option<String> {
+        None
+    }
     /// The view named `name`.
     fn view(&self, _name: &str) -> Option<Arc<ViewDef>> {
         None
@@ -305,9 +357,14 @@ pub trait Catalog: Send + Sync {
     fn now_us(&self) -> Option<i64> {
         None
     }
-    /// Whether a query may read a table or view, or a system's relation; `within` is the view whose
-    /// query names it. Errors: 42501.
-    fn check_read(&self, _name: &str, _is_system: bool, _within: Option<&str>) -> SqlResult<()> {
+    /// Whether a query may read a table by its id, or a view; `within` is the view whose query names it.
+    /// Errors: 42501.
+    fn check_read(
+        &self,
+        _name: &str,
+        _table: Option<TableId>,
+        _within: Option<&str>,
+    ) -> SqlResult<()> {
         Ok(())
     }
     /// The numbers of an identity column or a `serial`.

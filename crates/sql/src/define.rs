@@ -12,6 +12,7 @@ use crate::dml::{compiled, expressions, insert, refer, target};
 use crate::parse::object_name;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
+use crate::quote::generated::{first_free, generated, joined};
 use crate::walk::{visit_expressions, visit_expressions_mut};
 
 /// A table to be, or one that is about to change.
@@ -165,21 +166,20 @@ impl Draft {
                 self.set_primary_key(name.clone(), columns, *deferral)
             }
             ConstraintSpec::Unique { name, columns, included, deferral } => {
-                let all: Vec<&str> = columns.iter().chain(included).map(String::as_str).collect();
-                let base = format!("{}_{}_key", self.name, all.join("_"));
+                let all = joined(columns.iter().chain(included).map(String::as_str));
                 let (columns, included) = (self.key(columns)?, self.included(included)?);
-                let name = self.constraint_name(name.clone(), base)?;
+                let name = self.constraint_name(name.clone(), &all, "key")?;
                 self.constraints.unique.push(name.clone());
                 let (primary, deferral) = (false, *deferral);
                 self.unique.push(UniqueDraft { name, columns, included, primary, deferral });
                 Ok(())
             }
             ConstraintSpec::Check { name, expression, columns } => {
-                let base = match columns.as_slice() {
-                    [column] => format!("{}_{column}_check", self.name),
-                    _ => format!("{}_check", self.name),
+                let of = match columns.as_slice() {
+                    [column] => column.as_str(),
+                    _ => "",
                 };
-                let name = self.constraint_name(name.clone(), base)?;
+                let name = self.constraint_name(name.clone(), of, "check")?;
                 let expression = expression.clone();
                 self.constraints.checks.push(Check { name, expression });
                 Ok(())
@@ -203,7 +203,7 @@ impl Draft {
         for &ordinal in &self.primary_key {
             self.schema.columns[ordinal].nullable = false;
         }
-        let usual = format!("{}_pkey", self.name);
+        let usual = generated(&self.name, "", "pkey");
         self.constraints.primary_key_name = name.filter(|n| *n != usual);
         if deferral != Deferral::Never {
             self.uncluster(deferral);
@@ -234,7 +234,7 @@ impl Draft {
         }
         let (columns, included) = (std::mem::take(&mut self.primary_key), vec![]);
         let given = self.constraints.primary_key_name.take();
-        let name = given.unwrap_or_else(|| format!("{}_pkey", self.name));
+        let name = given.unwrap_or_else(|| generated(&self.name, "", "pkey"));
         self.unique.insert(0, UniqueDraft { name, columns, included, primary: true, deferral });
     }
 
@@ -285,8 +285,8 @@ impl Draft {
             let message = "number of referencing and referenced columns for foreign key disagree";
             return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
         }
-        let base = format!("{}_{}_fkey", self.name, spec.columns.join("_"));
-        let name = self.constraint_name(spec.name.clone(), base)?;
+        let of = joined(spec.columns.iter().map(String::as_str));
+        let name = self.constraint_name(spec.name.clone(), &of, "fkey")?;
         for (&own, &other) in columns.iter().zip(&referenced) {
             let (own, other) = (&self.schema.columns[own], &schema.columns[other]);
             refer::check_can_refer(&name, own, other)?;
@@ -360,8 +360,8 @@ impl Draft {
         keys
     }
 
-    /// The name given, if it is free, or one made of `base`.
-    fn constraint_name(&self, given: Option<String>, base: String) -> SqlResult<String> {
+    /// The name given, if it is free, or one made of the table and what it is of.
+    fn constraint_name(&self, given: Option<String>, of: &str, label: &str) -> SqlResult<String> {
         let taken = |name: &str| {
             self.constraints.checks.iter().any(|c| c.name == name)
                 || self.constraints.foreign_keys.iter().any(|k| k.name == name)
@@ -375,11 +375,7 @@ impl Draft {
                 Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message))
             }
             Some(name) => Ok(name),
-            None => {
-                let numbered = (1..).map(|n| format!("{base}{n}"));
-                let mut names = std::iter::once(base.clone()).chain(numbered);
-                Ok(names.find(|n| !taken(n)).unwrap_or(base))
-            }
+            None => Ok(first_free((&self.name, of, label), taken)),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::expr::sort_key::SortKey;
 use crate::plan::{
     Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
 };
+use crate::quote::generated::generated;
 use crate::quote::unspelled::shown;
 
 pub use masked::explain_masked;
@@ -156,7 +157,7 @@ fn scan_title(scan: &Scan) -> String {
 
 fn index_name(table: &str, index: &IndexRef) -> String {
     match index {
-        IndexRef::Primary => format!("{table}_pkey"),
+        IndexRef::Primary => generated(table, "", "pkey"),
         IndexRef::Secondary(index) => index.name.clone(),
     }
 }

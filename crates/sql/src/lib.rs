@@ -62,5 +62,6 @@ pub use parse::text::parse;
 pub use parse::{NamedRelation, Parameter, RowLockMode, RowLocks, Shape, Template};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};
+pub use quote::generated::generated;
 pub use quote::{parse_name, quote_ident, quote_idents};
 pub use size::is_large_view;

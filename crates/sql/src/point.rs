@@ -15,7 +15,7 @@ use types::{LogicalType, SqlResult};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::options::PlannerOptions;
-use crate::parse::object_name;
+use crate::parse::object_name::{self, RelationName};
 use crate::parse::statement::Statement;
 use crate::parse::template::{Parameter, Template};
 use crate::plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
@@ -52,7 +52,9 @@ pub fn plan_point(
     let Some((table, columns)) = looked_up(&query.ast, template.parameter_count()) else {
         return Ok(None);
     };
-    let Some(table) = catalog.table(&table) else { return Ok(None) };
+    let Some(table) = catalog.read_table(table.schema.as_deref(), &table) else {
+        return Ok(None);
+    };
     let Statement::Query(bound) = template.bind(parameters)? else { return Ok(None) };
     let plan = Arc::new(plan_query(&bound, catalog, options)?);
     Ok(PointQuery::new(plan, table, &columns, parameters))
@@ -156,7 +158,7 @@ fn only_scan(node: &Node) -> Option<&Scan> {
 }
 
 /// The table of a look-up, and the column that each parameter is compared with.
-fn looked_up(query: &ast::Query, parameter_count: usize) -> Option<(String, Vec<String>)> {
+fn looked_up(query: &ast::Query, parameter_count: usize) -> Option<(RelationName, Vec<String>)> {
     let ast::SetExpr::Select(select) = query.body.as_ref() else { return None };
     let [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, joins }] =
         select.from.as_slice()
@@ -185,7 +187,7 @@ fn looked_up(query: &ast::Query, parameter_count: usize) -> Option<(String, Vec<
         }
     });
     let columns = columns.into_iter().collect::<Option<Vec<_>>>()?;
-    Some((object_name::name(name).ok()?, columns))
+    Some((object_name::relation(name).ok()?, columns))
 }
 
 pub(crate) fn conjuncts(condition: &ast::Expr, visit: &mut impl FnMut(&ast::Expr)) {

@@ -2,6 +2,7 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
+pub(crate) mod generated;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unspelled;

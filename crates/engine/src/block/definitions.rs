@@ -70,11 +70,18 @@ impl Block {
         // What that one lets go is none of the block's.
         let all = Snapshot { abandoned: vec![], ..(*versions.newest()).clone() };
         let public = all.without_view();
-        let before = public.clone().for_session(self.public.session_id());
+        let before = public.clone().for_session(self.public.seer());
         let first_new = self.public.store().next_tree_id();
         let (snapshot, kept) = (before.clone(), BTreeSet::new());
         state.own = Some(Own { snapshot, before, public, first_new, first_own: first_new, kept });
         Ok(())
+    }
+
+    /// Its catalog is as its session sees it now.
+    pub(crate) fn see_again(&self) {
+        if let (Some(own), Some(seer)) = (&mut self.state().own, self.public.seer()) {
+            own.snapshot = Arc::new(own.snapshot.seen_again(seer));
+        }
     }
 
     /// The block has locked these tables as a whole, and those around them.
@@ -96,7 +103,7 @@ impl Block {
         if self.defines() || found.is_temporary_id(table.0) {
             return true;
         }
-        let now = self.public.versions().visible().for_session(self.public.session_id());
+        let now = self.public.versions().visible().for_session(self.public.seer());
         if let (Some(now), Some(then)) = (now.hidden_table(table), found.hidden_table(table)) {
             return Arc::ptr_eq(now, then);
         }

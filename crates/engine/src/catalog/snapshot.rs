@@ -78,7 +78,7 @@ impl Snapshot {
 
     /// The table with this id.
     pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
-        self.tables.by_id(id).or_else(|| self.hidden_table(id))
+        self.tables.by_id(id).or_else(|| self.hidden_table(id)).or_else(|| self.aside_table(id))
     }
 
     /// The table that has the index named `name`, and the index's position.
@@ -254,6 +254,15 @@ impl<'a> Numbered<'a> {
 impl sql::catalog::Catalog for Snapshot {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
         self.tables.get(name).map(|entry| entry.current())
+    }
+
+    fn read_table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
+        let found = match schema {
+            None => self.tables.get(name),
+            Some("public") => self.permanent(name),
+            Some(_) => None,
+        };
+        found.map(|entry| entry.current())
     }
 
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {

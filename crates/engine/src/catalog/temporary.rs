@@ -4,14 +4,41 @@
 //! stand among the others; a change is made on the view and taken apart again ([`Snapshot::settle`]).
 //! On disk nothing names their trees, so they go when the process has died.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sql::catalog::TableId;
 use storage::TreeId;
 
 use super::entry::TableEntry;
 use super::snapshot::Snapshot;
+
+/// A session that sees a catalog: with its temporary tables, but for those whose names its statement means
+/// otherwise, such as `public.t`.
+#[derive(Debug)]
+pub(crate) struct Seer {
+    pub(crate) session: u64,
+    /// Names of temporary tables in whose places those of `public` are seen.
+    aside: Mutex<BTreeSet<String>>,
+}
+
+impl Seer {
+    pub(crate) fn new(session: u64) -> Seer {
+        Seer { session, aside: Mutex::default() }
+    }
+
+    /// Leaves the temporary tables of these names aside, and no others; whether that is another view.
+    pub(crate) fn leave_aside(&self, names: BTreeSet<String>) -> bool {
+        let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_other = *aside != names;
+        *aside = names;
+        is_other
+    }
+
+    fn leaves_aside(&self, name: &str) -> bool {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+}
 
 /// The temporary tables of all sessions.
 #[derive(Clone, Default)]
@@ -31,20 +58,51 @@ impl Snapshot {
     }
 
     /// The catalog as the session sees it.
-    pub(crate) fn seen_by(&self, session: u64) -> Snapshot {
+    pub(crate) fn seen_by(&self, seer: &Seer) -> Snapshot {
         let mut view = self.clone();
-        for entry in view.temporaries.apart.remove(&session).unwrap_or_default().into_values() {
-            view.place(entry);
+        let own = view.temporaries.apart.remove(&seer.session).unwrap_or_default();
+        let (aside, placed) = own.into_iter().partition(|(name, _)| seer.leaves_aside(name));
+        let (aside, placed): (BTreeMap<_, _>, BTreeMap<_, _>) = (aside, placed);
+        if !aside.is_empty() {
+            view.temporaries.apart.insert(seer.session, aside);
         }
+        placed.into_values().for_each(|entry| view.place(entry));
         view
     }
 
+    /// The same catalog as its session sees it now.
+    pub(crate) fn seen_again(&self, seer: &Seer) -> Snapshot {
+        let mut settled = self.clone();
+        settled.settle();
+        settled.seen_by(seer)
+    }
+
     /// The catalog as a session sees it, if it is one that sees more than others.
-    pub(crate) fn for_session(self: Arc<Snapshot>, session: Option<u64>) -> Arc<Snapshot> {
-        match session {
-            Some(session) if self.has_apart(session) => Arc::new(self.seen_by(session)),
+    pub(crate) fn for_session(self: Arc<Snapshot>, seer: Option<&Seer>) -> Arc<Snapshot> {
+        match seer {
+            Some(seer) if self.has_apart(seer.session) => Arc::new(self.seen_by(seer)),
             _ => self,
         }
+    }
+
+    /// The temporary table of a session, wherever its view has it.
+    pub(crate) fn temporary(&self, session: u64, name: &str) -> Option<&Arc<TableEntry>> {
+        let placed = self.tables.get(name).filter(|entry| self.is_temporary_id(entry.def.id.0));
+        placed.or_else(|| self.temporaries.apart.get(&session)?.get(name))
+    }
+
+    /// The table of this name that all sessions see.
+    pub(crate) fn permanent(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        let placed = self.tables.get(name).filter(|entry| !self.is_temporary_id(entry.def.id.0));
+        placed.or_else(|| self.temporaries.shadowed.iter().find(|entry| entry.def.name == name))
+    }
+
+    /// The temporary table that a name means: its own, or that of an index or of a sequence.
+    pub(crate) fn temporary_of(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        let of_index = || self.index(name).map(|(entry, _)| entry);
+        let of_sequence = || self.numbered_column(name).map(|(entry, _)| entry);
+        let found = self.tables.get(name).or_else(of_index).or_else(of_sequence);
+        found.filter(|entry| self.is_temporary_id(entry.def.id.0))
     }
 
     /// All tables: those that temporary ones of the session hide, too.
@@ -58,6 +116,12 @@ impl Snapshot {
             entry.def.constraints.foreign_keys.iter().any(|key| key.table == parent.0)
         };
         self.tables.referring(parent).chain(self.temporaries.shadowed.iter().filter(refers))
+    }
+
+    /// The temporary table with this id that the view leaves aside.
+    pub(crate) fn aside_table(&self, id: TableId) -> Option<&Arc<TableEntry>> {
+        let session = self.temporaries.sessions.get(&id.0)?;
+        self.temporaries.apart.get(session)?.values().find(|entry| entry.def.id == id)
     }
 
     /// The table with this id, if a temporary one hides it.

@@ -40,6 +40,25 @@ impl Snapshot {
         Arc::make_mut(&mut self.comments).retain(|subject, _| is_there(subject));
     }
 
+    /// A view goes by another name, and what was said of it and its columns with it.
+    pub(crate) fn rename_commented_view(&mut self, old: &str, new: &str) {
+        let renamed = |subject: &Subject| match subject {
+            Subject::View(name) if name == old => Some(Subject::View(new.to_owned())),
+            Subject::ViewColumn(name, column) if name == old => {
+                Some(Subject::ViewColumn(new.to_owned(), column.clone()))
+            }
+            _ => None,
+        };
+        let moved: Vec<(Subject, Subject)> =
+            self.comments.keys().filter_map(|old| Some((old.clone(), renamed(old)?))).collect();
+        for (old, new) in moved {
+            let comments = Arc::make_mut(&mut self.comments);
+            if let Some(text) = comments.remove(&old) {
+                comments.insert(new, text);
+            }
+        }
+    }
+
     /// A column goes by another name, and what was said of it with it.
     pub(crate) fn rename_commented(&mut self, table: u32, old: &str, new: &str) {
         let subject = Subject::Column(table, old.to_owned());

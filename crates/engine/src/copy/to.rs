@@ -127,26 +127,34 @@ impl Session {
 
     /// The query whose rows are copied; `None` for those that a statement returns.
     fn copied_query(&self, copied: &Copied) -> SqlResult<Option<Query>> {
-        let (schema, table, columns) = match copied {
+        let (table, columns) = match copied {
             Copied::Query(query) => return Ok(Some(query.clone())),
             Copied::Returning(_) => return Ok(None),
-            Copied::Table { schema, table, columns } => (schema.as_deref(), table, columns),
+            Copied::Table { table, columns } => (table, columns),
         };
+        self.mean_names(table.schema.as_deref() == Some("public"), [table.name.clone()].into());
         let snapshot = self.database().snapshot();
-        let is_ours = schema.is_none_or(|schema| schema == "public");
-        if is_ours && snapshot.views.contains_key(table) {
+        let is_ours = match table.schema.as_deref() {
+            None => self.settings.finds_public() || snapshot.is_temporary(table),
+            Some(schema) => schema == "public" || table.is_temporary(),
+        };
+        if !is_ours {
+            // A system relation, or none.
+            return table_query(table, columns).map(Some);
+        }
+        if snapshot.views.contains_key(&table.name) {
             let message = format!("cannot copy from view \"{table}\"");
             return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
                 .with_hint("Try the COPY (SELECT ...) TO variant."));
         }
         let Ok(entry) = snapshot.table(table) else {
             // A system relation, or none.
-            return table_query(schema, table, columns).map(Some);
+            return table_query(table, columns).map(Some);
         };
         let ordinals = ordinals(&snapshot, table, columns)?;
         let name = |ordinal: &usize| entry.def.schema.columns[*ordinal].name.clone();
         let columns: Vec<String> = ordinals.iter().map(name).collect();
-        table_query(schema, table, &columns).map(Some)
+        table_query(table, &columns).map(Some)
     }
 
     /// Runs `COPY .. TO` into a file, or into the pipe of a client that takes it whole.

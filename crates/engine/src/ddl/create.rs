@@ -147,7 +147,7 @@ async fn attached(
 fn same_persistence(snapshot: &Snapshot, create: &CreateTable) -> SqlResult<()> {
     let kind = |temporary| if temporary { "temporary" } else { "permanent" };
     for name in create.referenced_tables() {
-        if name != create.name && snapshot.is_temporary(name) != create.temporary {
+        if name != create.name.as_str() && snapshot.is_temporary(name) != create.temporary {
             let kind = kind(create.temporary);
             let message = format!("constraints on {kind} tables may reference only {kind} tables");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));

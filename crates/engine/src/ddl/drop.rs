@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::parse::Drop;
+use sql::parse::{Drop, RelationName};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::snapshot::Snapshot;
@@ -16,7 +16,7 @@ pub(crate) async fn drop_tables(writing: &Writing<'_>, drop: &Drop) -> SqlResult
     for name in &drop.names {
         match snapshot.tables.get(name) {
             Some(entry) => entries.push(entry.clone()),
-            None if snapshot.views.contains_key(name) => {
+            None if snapshot.views.contains_key(&name.name) => {
                 let message = format!("\"{name}\" is not a table");
                 return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
                     .with_hint("use DROP VIEW to remove a view"));
@@ -35,7 +35,7 @@ pub(crate) async fn drop_tables(writing: &Writing<'_>, drop: &Drop) -> SqlResult
     }
     // Views are of permanent tables.
     let permanent = drop.names.iter().filter(|name| !snapshot.is_temporary(name));
-    let permanent: Vec<String> = permanent.cloned().collect();
+    let permanent: Vec<String> = permanent.map(|name| name.name.clone()).collect();
     if !drop.cascade {
         crate::view::no_dependents(snapshot, &permanent)?;
         no_referring(snapshot, &drop.names)?;
@@ -56,10 +56,11 @@ pub(crate) async fn drop_tables(writing: &Writing<'_>, drop: &Drop) -> SqlResult
 }
 
 /// Refuses to drop tables that others refer to.
-fn no_referring(snapshot: &Snapshot, names: &[String]) -> SqlResult<()> {
+fn no_referring(snapshot: &Snapshot, names: &[RelationName]) -> SqlResult<()> {
     for name in names {
         let Some(dropped) = snapshot.tables.get(name) else { continue };
-        for other in snapshot.tables.values().filter(|t| !names.contains(&t.def.name)) {
+        let is_other = |other: &String| names.iter().all(|name| name.name != *other);
+        for other in snapshot.tables.values().filter(|t| is_other(&t.def.name)) {
             let keys = &other.def.constraints.foreign_keys;
             if let Some(key) = keys.iter().find(|k| k.table == dropped.def.id.0) {
                 let message =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{IndexDef, IndexId, IndexMethod};
-use sql::parse::CreateIndex;
+use sql::parse::{CreateIndex, RelationName};
 use storage::Store;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
@@ -18,7 +18,8 @@ use crate::writing::Writing;
 /// Errors: 42P01, 42P07, 42701 and 42703 for names, 23505 for rows with the same unique key.
 pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> SqlResult<()> {
     let snapshot = writing.snapshot();
-    let (name, unique) = (index.name.clone(), index.unique);
+    let unique = index.unique;
+    let name = index.name_among(|name| snapshot.has_relation(name));
     if snapshot.has_relation(&name) {
         return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
     }
@@ -35,8 +36,9 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
     if let Some(ty) = types.into_iter().find(|ty| !may_be_indexed(*ty, index.method)) {
         return Err(SqlError::unsupported(format!("a key of type {ty}")));
     }
-    let method = index.method;
-    let def = IndexDef { included, unique, method, ..IndexDef::new(IndexId(0), &name, columns) };
+    let (method, orders) = (index.method, index.orders.clone());
+    let def =
+        IndexDef { included, unique, method, orders, ..IndexDef::new(IndexId(0), &name, columns) };
     let tree = build_index(writing, &entry, &def).await?;
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
@@ -69,15 +71,15 @@ pub(crate) fn ordinal(entry: &TableEntry, name: &str) -> SqlResult<usize> {
 /// Errors: 42704 for a name that is none, 2BP01 for that of a constraint.
 pub(crate) async fn drop_indexes(
     writing: &Writing<'_>,
-    names: &[String],
+    names: &[RelationName],
     if_exists: bool,
 ) -> SqlResult<()> {
-    let is_there = |name: &&String| writing.snapshot().index(name).is_some();
+    let is_there = |name: &&RelationName| writing.snapshot().index(name).is_some();
     if let Some(name) = names.iter().find(|name| !is_there(name) && !if_exists) {
         let message = format!("index \"{name}\" does not exist");
         return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
     }
-    let names: Vec<String> = names.iter().filter(is_there).cloned().collect();
+    let names: Vec<String> = names.iter().filter(is_there).map(|name| name.name.clone()).collect();
     if names.is_empty() {
         return Ok(());
     }

@@ -28,7 +28,7 @@ pub(crate) async fn create_sequence(
     let ty = create.options.ty.unwrap_or(LogicalType::Int64);
     let sequence = create.options.create(ty)?;
     let column = owning_column(snapshot, &create.options)?.flatten();
-    let (name, type_name) = (create.name.clone(), ty.to_string());
+    let (name, type_name) = (create.name.name.clone(), ty.to_string());
     let session_role = writing.catalog.role();
     let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
@@ -71,9 +71,9 @@ pub(crate) async fn alter_sequence(writing: &Writing<'_>, alter: &AlterSequence)
     {
         return Err(exists(new));
     }
-    if let Some(def) = snapshot.sequences.get(&alter.name) {
+    if let Some(def) = snapshot.sequences.get(&alter.name.name) {
         let altered = altered(snapshot, def, &alter.change)?;
-        let old = alter.name.clone();
+        let old = alter.name.name.clone();
         let change = writing.change(move |_, snapshot| {
             Box::pin(async move {
                 snapshot.sequences_mut().remove(&old);
@@ -188,8 +188,8 @@ pub(crate) async fn drop_sequences(writing: &Writing<'_>, drop: &Drop) -> SqlRes
     let snapshot = writing.snapshot();
     let (mut found, mut columns) = (vec![], vec![]);
     for name in &drop.names {
-        match (snapshot.sequences.contains_key(name), snapshot.numbered_column(name)) {
-            (true, _) => found.push(name.clone()),
+        match (snapshot.sequences.contains_key(&name.name), snapshot.numbered_column(name)) {
+            (true, _) => found.push(name.name.clone()),
             (_, Some((table, ordinal))) if drop.cascade && is_serial(table, ordinal) => {
                 columns.push((table.def.name.clone(), ordinal));
             }

@@ -187,6 +187,7 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Deallocate { .. }
             | Statement::Discard(_)
             | Statement::Cursor(_)
+            | Statement::Nominal(_)
     ) || matches!(statement, Statement::ExplainWrite(explain) if !explain.options.analyze)
         || matches!(statement, Statement::CopyTo(copy) if !matches!(copy.copied, Copied::Returning(_)))
 }

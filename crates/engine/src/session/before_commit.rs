@@ -1,6 +1,8 @@
 //! What a transaction that has written does before it commits.
 
-use sql::parse::{CreateTable, Drop, DropObject, OnCommit, Statement};
+use std::collections::BTreeSet;
+
+use sql::parse::{CreateTable, Drop, DropObject, OnCommit, RelationName, Statement};
 use types::{SqlError, SqlResult};
 
 use super::state::{Passing, Session};
@@ -16,6 +18,7 @@ impl Session {
         if self.passing.is_empty() {
             return Ok(());
         }
+        self.db.leave_aside(BTreeSet::new());
         let snapshot = self.db.newest();
         let (mut dropped, mut emptied) = (vec![], vec![]);
         self.passing.retain(|passing| {
@@ -54,6 +57,7 @@ impl Session {
     /// # Errors
     /// As [`Session::writing_definitions`], and those of storage.
     pub(crate) async fn drop_temporary(&self, names: Vec<String>) -> SqlResult<()> {
+        let names = names.into_iter().map(RelationName::unqualified).collect();
         let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
         let writing = self.writing_definitions(&Statement::Drop(drop.clone())).await?;
         let dropped = ddl::drop::drop_tables(&writing, &drop).await;

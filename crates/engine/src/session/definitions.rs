@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sql::catalog::TableId;
-use sql::parse::{AlterTable, Alteration, Drop, DropObject, Statement};
+use sql::parse::{AlterTable, Alteration, Drop, DropObject, RelationName, Statement};
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -35,14 +35,18 @@ impl<'a> Touched<'a> {
         match statement {
             Statement::CreateTable(create) if create.location.is_none() => {
                 touched.tables = create.referenced_tables();
-                touched.tables.retain(|name| *name != create.name);
+                touched.tables.retain(|name| *name != create.name.as_str());
             }
-            Statement::CreateView(_) | Statement::CreateSequence(_) | Statement::Comment(_) => {}
+            // Of a view; of others it has become a statement that says what is renamed.
+            Statement::CreateView(_)
+            | Statement::CreateSequence(_)
+            | Statement::Comment(_)
+            | Statement::Rename(_) => {}
             Statement::CreateIndex(index) => touched.tables.push(&index.table),
             Statement::AlterTable(alter) => {
                 touched.tables = alter.referenced_tables();
                 touched.tables.push(&alter.table);
-                touched.moved = drops_columns(alter).then_some(&alter.table);
+                touched.moved = drops_columns(alter).then_some(alter.table.as_str());
             }
             Statement::AlterSequence(alter) => touched.sequences.push(&alter.name),
             // With `CASCADE` it goes on from table to table.
@@ -63,7 +67,7 @@ impl<'a> Touched<'a> {
             DropObject::Sequence => &mut self.sequences,
             DropObject::View => return,
         };
-        names.extend(drop.names.iter().map(String::as_str));
+        names.extend(drop.names.iter().map(|name| name.as_str()));
     }
 
     /// The tables, and those of the indexes.
@@ -73,8 +77,8 @@ impl<'a> Touched<'a> {
         tables.chain(of_indexes.map(|(entry, _)| entry)).map(|entry| entry.def.id).collect()
     }
 
-    fn add_tables(&mut self, names: &'a [String]) {
-        self.tables.extend(names.iter().map(String::as_str));
+    fn add_tables(&mut self, names: &'a [RelationName]) {
+        self.tables.extend(names.iter().map(|name| name.as_str()));
     }
 }
 

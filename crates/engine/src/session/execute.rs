@@ -24,10 +24,13 @@ use crate::{isolation, privileges, query};
 impl Session {
     pub(crate) async fn dispatch(
         &mut self,
-        statement: Statement,
+        mut statement: Statement,
         client: Client,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
+        if let Some(skipped) = self.find_named(&mut statement)? {
+            return Ok(skipped);
+        }
         privileges::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
         if super::admit::looks(&statement) {
             self.look().await;
@@ -75,6 +78,8 @@ impl Session {
                 check_writable(&self.db.snapshot(), &statement)?;
                 Box::pin(self.copy_rows(&copy, client.input)).await
             }
+            Statement::Rename(rename) => Box::pin(self.rename(rename, client, cancel)).await,
+            Statement::Nominal(nominal) => self.nominal(nominal),
             Statement::Role(statement) => self.change_roles(&statement).await,
             Statement::Checkpoint => {
                 self.db.make_durable(&self.lock_wait()).await.map(|()| tag("CHECKPOINT"))
@@ -108,7 +113,7 @@ impl Session {
     }
 
     /// Runs a statement that writes.
-    async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
+    pub(super) async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
         crate::reserved::check(&**self.db.system(), &statement)?;
         check_writable(&self.db.snapshot(), &statement)?;
         let statement = match super::rows::RowStatement::new(statement) {

@@ -30,8 +30,9 @@ impl Session {
         };
         let _entered = types::zone::enter(self.context());
         let fits = |compiled: &&Arc<Compiled>| self.is_current(compiled, parameters);
+        let meant = |statement: Statement| self.means_by_name(&statement).then_some(statement);
         if let Some(compiled) = known.iter().find(fits) {
-            return Some(compiled.statement(parameters, text));
+            return meant(compiled.statement(parameters, text));
         }
         // What is wrong with it is told when it is planned.
         let compiled = Compiled::of(&prepared.template, parameters, &self.system_catalog());
@@ -42,7 +43,7 @@ impl Session {
         known.truncate(COMPILED_MAX - 1);
         known.insert(0, compiled.clone());
         prepared.keep(Planned::Compiled(known));
-        Some(compiled.statement(parameters, text))
+        meant(compiled.statement(parameters, text))
     }
 
     fn is_current(&self, compiled: &Compiled, parameters: &[Parameter]) -> bool {
@@ -114,6 +115,7 @@ impl Session {
             crate::privileges::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
         };
         same_shape(&entry.def, planned)
+            && self.settings.finds_public()
             && cached.role == self.role()
             && cached.switches == self.switches()
             && cached.zone == self.settings.zone.0

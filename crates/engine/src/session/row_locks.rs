@@ -3,6 +3,7 @@
 //! The rows of tables are locked one by one, of joins too. What locks rows of groups, or of an outer join
 //! that has none of them, locks these tables; where it names views, it is given the right to write alone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -69,6 +70,10 @@ impl Session {
         self.look().await;
         self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };
+        let locked = query.locked_relations().into_iter();
+        let locked = locked.filter(|relation| relation.schema.as_deref() == Some("public"));
+        let names: BTreeSet<String> = locked.map(|relation| relation.name).collect();
+        self.mean_names(!names.is_empty(), names);
         let wait = match kind {
             RowLocks::Waits => self.lock_wait(),
             RowLocks::DoesNotWait => self.lock_wait().without_waiting(),

@@ -1,6 +1,6 @@
 //! What a statement skips because it is there, or is not.
 
-use sql::parse::{Alteration, DropObject, Statement};
+use sql::parse::{Alteration, DropObject, RelationName, Statement};
 use types::{SqlError, SqlState};
 
 use crate::catalog::snapshot::Snapshot;
@@ -17,9 +17,10 @@ pub(crate) fn skipped(snapshot: &Snapshot, statement: &Statement) -> Vec<Notice>
         Statement::CreateTable(c) if c.if_not_exists && snapshot.has_relation(&c.name) => {
             there(&c.name)
         }
-        Statement::CreateIndex(c) if c.if_not_exists && snapshot.has_relation(&c.name) => {
-            there(&c.name)
-        }
+        Statement::CreateIndex(c) if c.if_not_exists => match &c.name {
+            Some(name) if snapshot.has_relation(name) => there(name),
+            _ => vec![],
+        },
         Statement::CreateSequence(c) if c.if_not_exists && snapshot.has_relation(&c.name) => {
             there(&c.name)
         }
@@ -34,8 +35,8 @@ pub(crate) fn skipped(snapshot: &Snapshot, statement: &Statement) -> Vec<Notice>
                 DropObject::View => "view",
                 DropObject::Sequence => "sequence",
             };
-            let missing = |name: &&String| !snapshot.has_relation(name);
-            let notice = |name: &String| {
+            let missing = |name: &&RelationName| !snapshot.has_relation(name);
+            let notice = |name: &RelationName| {
                 Notice::information(format!("{kind} \"{name}\" does not exist, skipping"))
             };
             drop.names.iter().filter(missing).map(notice).collect()

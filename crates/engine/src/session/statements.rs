@@ -76,6 +76,7 @@ impl Session {
         let (catalog, query, is_large) = {
             let _entered = types::zone::enter(self.context());
             let statement = template.bind(&nulls(oids))?;
+            self.mean(&statement);
             let catalog = self.catalog_for(&statement)?;
             let query = match statement {
                 Statement::Query(query) => Some(query),

@@ -311,7 +311,7 @@ impl Session {
         };
         let wait = self.lock_wait();
         let wait = if lock.nowait { wait.without_waiting() } else { wait };
-        let names: Vec<&str> = lock.tables.iter().map(String::as_str).collect();
+        let names: Vec<&str> = lock.tables.iter().map(|name| name.as_str()).collect();
         self.lock_whole(&names, mode, &wait).await
     }
 

@@ -18,7 +18,8 @@ pub(super) async fn write(
 ) -> SqlResult<(StatementResult, Vec<Notice>)> {
     let result = match statement {
         Statement::Analyze { table } => {
-            let skipped = analyze::analyze(writing, table.as_deref()).await?;
+            let skipped =
+                analyze::analyze(writing, table.as_ref().map(|table| table.as_str())).await?;
             return Ok((tag("ANALYZE"), skipped));
         }
         Statement::Vacuum(of) => return Ok((tag("VACUUM"), vacuum(writing, &of).await?)),
@@ -52,6 +53,7 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
         Statement::CreateView(create) => {
             view::create(writing, create).await.map(|()| "CREATE VIEW")
         }
+        Statement::Rename(rename) => view::rename(writing, rename).await.map(|()| "ALTER VIEW"),
         Statement::CreateIndex(index) => {
             ddl::index::create_index(writing, &index).await.map(|()| "CREATE INDEX")
         }

@@ -345,8 +345,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         CLIENTS,
         Kind::Text,
         "\"$user\", public",
-        Home::Kept,
-        "Schemas in which names are looked up; kept, there is one schema."
+        Home::Field(
+            |s| Value::Text(s.search_path.as_ref().to_owned()),
+            |s, v| s.search_path = v.text().into()
+        ),
+        "Schemas in which names are looked up; those that do not exist are passed over."
     ),
     setting!(
         "standard_conforming_strings",

@@ -124,6 +124,22 @@ impl Catalog for SystemCatalog {
         own.or_else(|| self.view.lent.table(name))
     }
 
+    fn read_table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
+        let meant = self.view.table_meant(schema, name).map(|def| def.id);
+        let entry = meant.and_then(|id| self.view.snapshot.table_by_id(id));
+        let lent = || self.view.lent.table(name).filter(|_| schema.is_none());
+        entry.map(|entry| entry.current()).or_else(lent)
+    }
+
+    fn hides_public(&self, name: &str) -> bool {
+        !self.view.finds_public()
+            || self.view.snapshot.temporary(self.view.session_id, name).is_some()
+    }
+
+    fn database(&self) -> Option<String> {
+        Some(self.view.database().to_owned())
+    }
+
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
         let view = Catalog::view(&*self.view.snapshot, name);
         view.or_else(|| self.system.object_as_view(&self.view, name))
@@ -153,9 +169,14 @@ impl Catalog for SystemCatalog {
         Some(self.view.now_us)
     }
 
-    fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
+    fn check_read(
+        &self,
+        name: &str,
+        table: Option<TableId>,
+        within: Option<&str>,
+    ) -> SqlResult<()> {
         let (snapshot, role) = (&self.view.snapshot, self.view.session.role);
-        if is_system {
+        if table.is_some_and(TableId::is_system) {
             let is_hidden = self.system.is_for_superusers(name);
             return match is_hidden && !snapshot.access.is_superuser(role) {
                 true => Err(crate::access::denied::denied("table", name)),
@@ -167,7 +188,12 @@ impl Catalog for SystemCatalog {
             Some(view) => snapshot.acl(view)?.owner,
             None => role,
         };
-        crate::privileges::relation(snapshot, role, name, Privilege::Select)
+        match table {
+            Some(table) => {
+                crate::privileges::table(snapshot, role, (table, name), Privilege::Select)
+            }
+            None => crate::privileges::relation(snapshot, role, name, Privilege::Select),
+        }
     }
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {

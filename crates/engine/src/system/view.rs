@@ -9,7 +9,7 @@ use exec::Governor;
 use runtime::WorkerStats;
 use sql::ViewDef;
 use sql::catalog::{Catalog, TableDef, TableId, TableStatistics};
-use sql::parse::NotificationStatement;
+use sql::parse::{NotificationStatement, TEMPORARY_SCHEMA};
 use sql::sequence::{Sequence, SequenceDef};
 use storage::TreeId;
 use types::SqlResult;
@@ -128,6 +128,30 @@ impl SessionView {
     /// Whether functions with an effect are refused.
     pub fn reads_only(&self) -> bool {
         self.reads_only
+    }
+
+    /// Whether the search path finds what is in `public` by its name alone.
+    pub fn finds_public(&self) -> bool {
+        self.settings.finds_public()
+    }
+
+    /// The table that a name means: a temporary one before others where it has no schema.
+    pub fn table_meant(&self, schema: Option<&str>, name: &str) -> Option<&Arc<TableDef>> {
+        let temporary = || self.snapshot.temporary(self.session_id, name);
+        let permanent = || self.snapshot.permanent(name);
+        let found = match schema {
+            Some(TEMPORARY_SCHEMA) => temporary(),
+            Some("public") => permanent(),
+            Some(_) => None,
+            None if self.finds_public() => temporary().or_else(permanent),
+            None => temporary(),
+        };
+        found.map(|entry| &entry.def)
+    }
+
+    /// Whether a table is a temporary one.
+    pub fn is_temporary(&self, table: TableId) -> bool {
+        self.snapshot.is_temporary_id(table.0)
     }
 
     /// The session's settings.

@@ -17,6 +17,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("random", DOUBLE, 0, 0, false, random),
     Definition("setseed", TEXT, 1, 1, true, setseed),
     Definition("gen_random_uuid", UUID, 0, 0, false, gen_random_uuid),
+    // That of the extension uuid-ossp.
+    Definition("uuid_generate_v4", UUID, 0, 0, false, gen_random_uuid),
     Definition("pg_sleep", TEXT, 1, 1, true, pg_sleep),
 ];
 

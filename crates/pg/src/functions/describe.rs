@@ -356,13 +356,22 @@ fn quote_ident(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue
 fn serial_sequence(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let (table, column) = (arguments[0].text(), arguments[1].text());
     let (table, column) = (table.unwrap_or_default(), column.unwrap_or_default());
-    let Some(Object::Table(def)) = view.object_named(&sql::parse_name(table)?) else {
-        let message = format!("relation \"{table}\" does not exist");
-        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+    let def = match view.object_named(&sql::parse_name(table)?) {
+        Some(Object::Table(def)) => def,
+        Some(Object::View(_, found)) => {
+            let columns = sql::view_columns(found, view.catalog())?;
+            if columns.iter().any(|found| found.name == column) {
+                return Ok(SystemValue::Null);
+            }
+            return Err(no_column(column, &found.name));
+        }
+        _ => {
+            let message = format!("relation \"{table}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+        }
     };
     let Some(ordinal) = def.schema.ordinal(column) else {
-        let message = format!("column \"{column}\" of relation \"{}\" does not exist", def.name);
-        return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+        return Err(no_column(column, &def.name));
     };
     let mut sequences = view.sequences();
     let owner = |s: &Sequence<'_>| {
@@ -370,6 +379,11 @@ fn serial_sequence(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemVa
         owner.is_some_and(|(table, column)| table.id == def.id && column == ordinal)
     };
     Ok(sequences.find(owner).map(|s| format!("public.{}", sql::quote_ident(&s.name))).into())
+}
+
+fn no_column(column: &str, relation: &str) -> SqlError {
+    let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+    SqlError::new(SqlState::UNDEFINED_COLUMN, message)
 }
 
 /// Whether the plain name finds the relation.

@@ -272,7 +272,7 @@ fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
         ("indkey", vector(index.attributes().map(|c| c as i64 + 1))),
         ("indcollation", vector(types().map(collation))),
         ("indclass", vector(types().map(operator_class))),
-        ("indoption", vector(index.columns.iter().map(|_| 0))),
+        ("indoption", vector(index.orders.iter().map(|order| i64::from(order.bits())))),
     ]);
 }
 

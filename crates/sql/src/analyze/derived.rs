@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::Field;
-use datafusion_common::{FunctionalDependencies, Result};
+use datafusion_common::{DataFusionError, FunctionalDependencies, Result};
 use datafusion_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_sql::sqlparser::ast::TableFactor;
+use types::{SqlError, SqlState};
 
 use crate::analyze::no_columns::is_stand_in;
+use crate::parse::object_name::identifier;
 use crate::walk::nodes::Nodes;
 
 /// Lets the columns of groups determine nothing outside of their query. Of base tables' primary keys
@@ -26,16 +28,52 @@ pub(crate) struct Derived {
 impl RelationPlanner for Derived {
     fn plan_relation(
         &self,
-        relation: TableFactor,
+        mut relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
         if self.is_asking.swap(false, Ordering::Relaxed) {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
         self.is_asking.store(true, Ordering::Relaxed);
+        let names = listed(&mut relation);
         let plan = without_stand_ins(context.plan(relation)?)?;
+        let plan = if names.is_empty() { plan } else { renamed(plan, names)? };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(closed(plan)?, None))))
     }
+}
+
+/// The names that an alias gives to columns, taken out of it. The library wants one for each.
+fn listed(relation: &mut TableFactor) -> Vec<String> {
+    let (TableFactor::Table { args: None, alias, .. } | TableFactor::Derived { alias, .. }) =
+        relation
+    else {
+        return vec![];
+    };
+    let columns = alias.iter_mut().flat_map(|alias| std::mem::take(&mut alias.columns));
+    columns.map(|column| identifier(&column.name)).collect()
+}
+
+/// The relation with the first of its columns named so.
+fn renamed(plan: LogicalPlan, names: Vec<String>) -> Result<LogicalPlan> {
+    let LogicalPlan::SubqueryAlias(named) = plan else { return Ok(plan) };
+    let count = named.input.schema().fields().len();
+    if names.len() > count {
+        let name = named.alias.table();
+        let message = format!(
+            "table \"{name}\" has {count} columns available but {} columns specified",
+            names.len()
+        );
+        let error = SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message);
+        return Err(DataFusionError::External(Box::new(error)));
+    }
+    let mut names = names.into_iter();
+    let columns = named.input.schema().iter().map(|(qualifier, field)| {
+        let name = names.next().unwrap_or_else(|| field.name().clone());
+        Expr::Column((qualifier, field).into()).alias(name)
+    });
+    let columns: Vec<Expr> = columns.collect();
+    let input = LogicalPlanBuilder::from(Arc::unwrap_or_clone(named.input));
+    input.project(columns)?.alias(named.alias)?.build()
 }
 
 /// The relation without columns that stand for none, unless it has no others: `*` shall not find them.

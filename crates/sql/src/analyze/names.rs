@@ -18,9 +18,9 @@ use crate::analyze::inference::Inference;
 use crate::analyze::syntax::Syntax;
 use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
-use crate::catalog::missing::unknown_table;
+use crate::catalog::missing::{other_database, unknown_table};
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, function};
+use crate::catalog::{Catalog, TableId, function};
 use crate::functions::library::{LIBRARY, aggregate_name};
 use crate::functions::unknown_function;
 use crate::parse::file_call::FILES_SCHEMA;
@@ -61,10 +61,20 @@ impl<'a> Names<'a> {
         Names { inferring: Some(planners), ..Names::new(catalog) }
     }
 
-    fn check_read(&self, name: &str, is_system: bool) -> Result<()> {
+    fn check_read(&self, name: &str, table: Option<TableId>) -> Result<()> {
         let allowed =
-            self.catalog.check_read(name, is_system, self.open_views.last().map(String::as_str));
+            self.catalog.check_read(name, table, self.open_views.last().map(String::as_str));
         allowed.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}
+
+impl Names<'_> {
+    fn check_database(&self, name: &TableReference) -> Result<()> {
+        let Some(database) = name.catalog() else { return Ok(()) };
+        match self.catalog.database().is_none_or(|own| own == database) {
+            true => Ok(()),
+            false => Err(DataFusionError::External(Box::new(other_database(&name.to_string())))),
+        }
     }
 }
 
@@ -79,25 +89,31 @@ const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         crate::interrupt::check()?;
+        self.check_database(&name)?;
         let system = match name.schema() {
             Some("public") => None,
             Some(schema) => self.catalog.system_table(schema, name.table()),
             // The system's schema comes first in every search path.
             None => self.catalog.system_table("pg_catalog", name.table()),
         };
-        let is_public = matches!(name.schema(), None | Some("public"));
+        // What a view names was found when it was made: no temporary table.
+        let schema = name.schema().or(self.open_views.last().map(|_| "public"));
+        let is_public = match schema {
+            None => !self.catalog.hides_public(name.table()),
+            Some(schema) => schema == "public",
+        };
         if system.is_none()
             && is_public
             && let Some(view) = self.catalog.view(name.table())
         {
-            self.check_read(name.table(), false)?;
+            self.check_read(name.table(), None)?;
             return Ok(Arc::new(ViewSource::new(&view, self)?));
         }
-        let own = || self.catalog.table(name.table()).filter(|_| is_public);
+        let own = || self.catalog.read_table(schema, name.table());
         let found = system.or_else(own);
         match found {
             Some(def) => {
-                self.check_read(name.table(), def.id.is_system())?;
+                self.check_read(name.table(), Some(def.id))?;
                 let mut table = CatalogTable::new(def);
                 match self.inferring.is_some() {
                     true => table.tell_types(self.catalog),

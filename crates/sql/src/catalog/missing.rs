@@ -12,6 +12,14 @@ pub(crate) fn unknown_table(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_TABLE, format!("{BEFORE}{name}{BEHIND}"))
 }
 
+/// 0A000 for a name with another database.
+pub fn other_database(name: &str) -> SqlError {
+    SqlError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!("cross-database references are not implemented: \"{name}\""),
+    )
+}
+
 /// 42P01, with the nearest name as a hint.
 pub(crate) fn table_not_found(catalog: &dyn Catalog, name: &str) -> SqlError {
     with_nearest(catalog, unknown_table(name))

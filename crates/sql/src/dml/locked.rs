@@ -71,7 +71,9 @@ impl LockedQuery {
         let is_locked = |relation: &&Relation| relation.mode.is_some();
         let names: Vec<&str> =
             relations.iter().filter(is_locked).filter_map(|r| r.table.as_deref()).collect();
-        names.iter().try_for_each(|table| catalog.check_read(table, false, None))?;
+        names.iter().try_for_each(|name| {
+            catalog.check_read(name, catalog.table(name).map(|table| table.id), None)
+        })?;
         let Some(skips) = skips(&mut ast, &locks, names.len()) else { return Ok(None) };
         let targets = TargetCatalog::of_tables(catalog, &names)?;
         if add_keys(&mut ast, &targets, &relations, catalog).is_none() {

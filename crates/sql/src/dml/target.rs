@@ -10,7 +10,7 @@ use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 use super::assign::{cast_to, literal_of};
 use crate::catalog::missing::table_not_found;
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, ColumnStatistics, TableDef, function};
+use crate::catalog::{Catalog, ColumnStatistics, TableDef, TableId, function};
 use crate::constraints::ColumnDefault;
 use crate::dml::assign::literal_as;
 use crate::dml::insert::unknown_column;
@@ -113,6 +113,18 @@ impl Catalog for TargetCatalog<'_> {
         self.named(name).cloned().or_else(|| self.inner.table(name))
     }
 
+    fn read_table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
+        self.named(name).cloned().or_else(|| self.inner.read_table(schema, name))
+    }
+
+    fn hides_public(&self, name: &str) -> bool {
+        self.inner.hides_public(name)
+    }
+
+    fn database(&self) -> Option<String> {
+        self.inner.database()
+    }
+
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
         self.inner.view(name)
     }
@@ -129,11 +141,16 @@ impl Catalog for TargetCatalog<'_> {
         self.inner.now_us()
     }
 
-    fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
+    fn check_read(
+        &self,
+        name: &str,
+        table: Option<TableId>,
+        within: Option<&str>,
+    ) -> SqlResult<()> {
         // What reading the target needs is checked with what changing it needs.
         match self.named(name) {
             Some(_) => Ok(()),
-            None => self.inner.check_read(name, is_system, within),
+            None => self.inner.check_read(name, table, within),
         }
     }
 

@@ -6,7 +6,7 @@ use types::SqlResult;
 
 use crate::catalog::function::SystemFunction;
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, NextNumber, TableDef};
+use crate::catalog::{Catalog, NextNumber, TableDef, TableId};
 use crate::dml::compiled::is_same_table;
 use crate::parse::bind::has_moments;
 use crate::rewrite::clock;
@@ -24,6 +24,10 @@ const ROWS_MIN: u64 = 64;
 pub(super) struct Depends {
     /// With `None` for names that are no table's.
     tables: Vec<(String, Option<Arc<TableDef>>)>,
+    /// The same of those that it reads, with the schemas that it names.
+    read: Vec<(Option<String>, String, Option<Arc<TableDef>>)>,
+    /// Whether names without a schema are not found in `public`.
+    hidden: Vec<(String, bool)>,
     /// The same of views.
     views: Vec<(String, Option<Arc<ViewDef>>)>,
     /// What clients know views by.
@@ -31,7 +35,7 @@ pub(super) struct Depends {
     /// Names that are no function's of the session.
     functions: Vec<String>,
     /// What may be read.
-    reads: Vec<(String, bool, Option<String>)>,
+    reads: Vec<(String, Option<TableId>, Option<String>)>,
 }
 
 impl Depends {
@@ -43,12 +47,18 @@ impl Depends {
         let same_view = |(name, then): &(String, Option<Arc<ViewDef>>)| {
             is_same(catalog.view(name).as_ref(), then.as_ref(), is_same_view)
         };
+        let same_read = |(schema, name, then): &(Option<String>, String, Option<Arc<TableDef>>)| {
+            let now = catalog.read_table(schema.as_deref(), name);
+            is_same(now.as_ref(), then.as_ref(), is_unchanged)
+        };
         self.tables.iter().all(same)
+            && self.read.iter().all(same_read)
+            && self.hidden.iter().all(|(name, then)| catalog.hides_public(name) == *then)
             && self.views.iter().all(same_view)
             && self.oids.iter().all(|(name, then)| catalog.view_oid(name) == *then)
             && self.functions.iter().all(|name| catalog.system_function(name).is_none())
-            && self.reads.iter().all(|(name, is_system, within)| {
-                catalog.check_read(name, *is_system, within.as_deref()).is_ok()
+            && self.reads.iter().all(|(name, table, within)| {
+                catalog.check_read(name, *table, within.as_deref()).is_ok()
             })
     }
 }
@@ -113,6 +123,27 @@ impl Catalog for Recorder<'_> {
         found
     }
 
+    fn read_table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
+        let found = self.inner.read_table(schema, name);
+        match &found {
+            Some(def) if def.id.is_system() => self.refuse(),
+            _ => self.note(|depends| {
+                depends.read.push((schema.map(str::to_owned), name.to_owned(), found.clone()));
+            }),
+        }
+        found
+    }
+
+    fn hides_public(&self, name: &str) -> bool {
+        let hides = self.inner.hides_public(name);
+        self.note(|depends| depends.hidden.push((name.to_owned(), hides)));
+        hides
+    }
+
+    fn database(&self) -> Option<String> {
+        self.inner.database()
+    }
+
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
         let found = self.inner.view(name);
         match &found {
@@ -152,10 +183,15 @@ impl Catalog for Recorder<'_> {
         None
     }
 
-    fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
-        let read = (name.to_owned(), is_system, within.map(str::to_owned));
+    fn check_read(
+        &self,
+        name: &str,
+        table: Option<TableId>,
+        within: Option<&str>,
+    ) -> SqlResult<()> {
+        let read = (name.to_owned(), table, within.map(str::to_owned));
         self.note(|depends| depends.reads.push(read));
-        self.inner.check_read(name, is_system, within)
+        self.inner.check_read(name, table, within)
     }
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {

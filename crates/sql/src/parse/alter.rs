@@ -8,7 +8,7 @@ use types::{SqlError, SqlResult};
 use super::constraint;
 use crate::constraints::ColumnDefault;
 use crate::parse::column_type::column_type;
-use crate::parse::object_name::{identifier, name};
+use crate::parse::object_name::{identifier, name, relation};
 use crate::parse::statement::alter::{AlterTable, Alteration};
 
 pub(super) fn alter_table(alter: &ast::AlterTable) -> SqlResult<AlterTable> {
@@ -16,7 +16,7 @@ pub(super) fn alter_table(alter: &ast::AlterTable) -> SqlResult<AlterTable> {
     for operation in &alter.operations {
         alteration(operation, &mut alterations)?;
     }
-    Ok(AlterTable { table: name(&alter.name)?, if_exists: alter.if_exists, alterations })
+    Ok(AlterTable { table: relation(&alter.name)?, if_exists: alter.if_exists, alterations })
 }
 
 fn alteration(operation: &Operation, out: &mut Vec<Alteration>) -> SqlResult<()> {

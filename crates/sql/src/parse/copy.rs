@@ -10,7 +10,7 @@ use types::{SqlError, SqlResult};
 use super::tokens::Tokens;
 use super::words::Words;
 use crate::parse::dml::Insert;
-use crate::parse::object_name;
+use crate::parse::object_name::RelationName;
 use crate::parse::statement::Statement;
 use crate::parse::statement::copy::{Copied, Copy, CopySource, CopyTarget, CopyTo};
 use crate::parse::statement::query::Query;
@@ -34,18 +34,17 @@ fn copy<'a>(text: &'a str, mut words: Words<'a>) -> SqlResult<Statement> {
     if binary {
         words.skip();
     }
-    let (schema, table) = relation(&mut words)?;
+    let table = words.relation()?;
     let columns = columns(&mut words)?;
     if words.eat("from") {
         let source = source(&mut words)?;
         let options = options::read(&mut words, binary, true)?;
-        let table = object_name::in_public(schema.as_deref(), &table)?;
         return Ok(Statement::Copy(Copy { table, columns, source, options }));
     }
     words.expect("to")?;
     let target = target(&mut words)?;
     let options = options::read(&mut words, binary, false)?;
-    let copied = Copied::Table { schema, table, columns };
+    let copied = Copied::Table { table, columns };
     Ok(Statement::CopyTo(CopyTo { copied, target, options }))
 }
 
@@ -54,15 +53,6 @@ fn is_identifier(token: &TokenWithSpan) -> bool {
         Token::Word(w) if w.quote_style.is_some() => true,
         Token::Word(w) => !["from", "to"].iter().any(|word| w.value.eq_ignore_ascii_case(word)),
         _ => false,
-    }
-}
-
-/// A name and the schema before it.
-fn relation(words: &mut Words<'_>) -> SqlResult<(Option<String>, String)> {
-    let first = words.name()?;
-    match words.eat_token(&Token::Period) {
-        true => Ok((Some(first), words.name()?)),
-        false => Ok((None, first)),
     }
 }
 
@@ -124,7 +114,7 @@ fn copy_query<'a>(text: &'a str, words: Words<'a>) -> SqlResult<Statement> {
 ///
 /// # Errors
 /// None that names could cause: they are quoted.
-pub fn table_query(schema: Option<&str>, table: &str, columns: &[String]) -> SqlResult<Query> {
+pub fn table_query(table: &RelationName, columns: &[String]) -> SqlResult<Query> {
     let quoted = |name: &str| {
         let (value, quote_style) = (name.to_owned(), Some('"'));
         Token::Word(Word { value, quote_style, keyword: Keyword::NoKeyword })
@@ -140,10 +130,10 @@ pub fn table_query(schema: Option<&str>, table: &str, columns: &[String]) -> Sql
         tokens.push(Token::Mul);
     }
     tokens.push(Token::make_keyword("FROM"));
-    if let Some(schema) = schema {
-        tokens.extend([quoted(schema), Token::Period]);
+    for before in [&table.database, &table.schema].into_iter().flatten() {
+        tokens.extend([quoted(before), Token::Period]);
     }
-    tokens.push(quoted(table));
+    tokens.push(quoted(&table.name));
     let tokens = tokens.into_iter().map(TokenWithSpan::wrap).collect();
     match parse_one("", tokens)? {
         Statement::Query(query) => Ok(query),

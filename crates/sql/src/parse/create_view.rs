@@ -20,7 +20,7 @@ pub(crate) fn create_view(create: ast::CreateView) -> SqlResult<CreateView> {
             .with_hint("Copy the files into a table, and make a view of that."));
     }
     let columns = create.columns.iter().map(|c| object_name::identifier(&c.name)).collect();
-    let name = object_name::name(&create.name)?;
+    let name = object_name::relation(&create.name)?;
     let mut relations = Vec::new();
     // The visit itself never stops.
     let _ = visit_relations(&create.query, |relation| {
@@ -28,6 +28,6 @@ pub(crate) fn create_view(create: ast::CreateView) -> SqlResult<CreateView> {
         ControlFlow::<()>::Continue(())
     });
     let query = stored::printed(&create.query);
-    let view = ViewDef { name, columns, query, relations };
-    Ok(CreateView { view, or_replace: create.or_replace })
+    let view = ViewDef { name: name.name.clone(), columns, query, relations };
+    Ok(CreateView { name, view, or_replace: create.or_replace })
 }

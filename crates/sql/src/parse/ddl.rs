@@ -3,9 +3,9 @@
 use datafusion_sql::sqlparser::ast::{self, IndexColumn, ObjectType};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::{IndexMethod, TableStorage};
+use crate::catalog::{IndexMethod, KeyOrder, TableStorage};
 use crate::parse::constraint;
-use crate::parse::object_name::{identifier, name};
+use crate::parse::object_name::{identifier, name, relation};
 use crate::parse::statement::create::{CreateIndex, CreateTable, Drop, DropObject, OnCommit};
 use crate::parse::statement::query::Query;
 
@@ -37,6 +37,12 @@ fn options(options: &ast::CreateTableOptions) -> SqlResult<Options> {
         };
         match identifier(key).as_str() {
             "fillfactor" => {}
+            // Of old: a number for each row, which no table has.
+            "oids" if matches!(option_text(value).as_str(), "false" | "off" | "0") => {}
+            "oids" => {
+                let message = "tables declared WITH OIDS are not supported";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
             "storage" => said.storage = Some(TableStorage::of_name(&option_text(value))?),
             "location" => said.location = Some(option_text(value)),
             other => return unsupported(&format!("the option \"{other}\"")),
@@ -67,7 +73,8 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         return Err(SqlError::unsupported("this form of CREATE TABLE")
             .with_hint("partitioned and inheriting tables do not exist yet"));
     }
-    let temporary = create.temporary || in_temporary_schema(&create.name);
+    let name = relation(&create.name)?;
+    let temporary = create.temporary || name.is_temporary();
     if create.on_commit.is_some() && !temporary {
         let message = "ON COMMIT can only be used on temporary tables";
         return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
@@ -79,7 +86,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
     };
     let Options { storage, location } = options(&create.table_options)?;
     let mut table = CreateTable {
-        name: name(&create.name)?,
+        name,
         if_not_exists: create.if_not_exists,
         columns: Vec::new(),
         constraints: Vec::new(),
@@ -109,11 +116,6 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
     Ok(table)
 }
 
-fn in_temporary_schema(name: &ast::ObjectName) -> bool {
-    let schema = name.0.first().and_then(|part| part.as_ident()).map(identifier);
-    name.0.len() == 2 && schema.as_deref() == Some("pg_temp")
-}
-
 /// Takes `INTO table` out of a query that has it in its first `SELECT`.
 pub(super) fn taken_into(query: &mut ast::Query) -> Option<ast::SelectInto> {
     let mut body = query.body.as_mut();
@@ -128,13 +130,14 @@ pub(super) fn taken_into(query: &mut ast::Query) -> Option<ast::SelectInto> {
 
 /// `SELECT .. INTO table` is `CREATE TABLE table AS SELECT ..`.
 pub(super) fn select_into(into: &ast::SelectInto, query: Query) -> SqlResult<CreateTable> {
+    let name = relation(&into.name)?;
     Ok(CreateTable {
-        name: name(&into.name)?,
+        temporary: into.temporary || name.is_temporary(),
+        name,
         if_not_exists: false,
         columns: vec![],
         constraints: vec![],
         query: Some(query),
-        temporary: into.temporary || in_temporary_schema(&into.name),
         on_commit: OnCommit::PreserveRows,
         storage: None,
         location: None,
@@ -156,18 +159,13 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
             return Err(SqlError::unsupported(format!("an index by the method {other}")));
         }
     };
-    let table = name(&create.table_name)?;
+    let table = relation(&create.table_name)?;
     let columns = index_columns(&ascending(&create.columns))?;
     let included: Vec<String> = create.include.iter().map(identifier).collect();
-    let name = match &create.name {
-        Some(given) => name(given)?,
-        None => {
-            let all: Vec<&str> = columns.iter().chain(&included).map(String::as_str).collect();
-            format!("{table}_{}_idx", all.join("_"))
-        }
-    };
+    let name = create.name.as_ref().map(name).transpose()?;
     let (unique, if_not_exists) = (create.unique, create.if_not_exists);
-    Ok(CreateIndex { name, table, columns, included, unique, method, if_not_exists })
+    let orders = orders(&create.columns);
+    Ok(CreateIndex { name, table, columns, orders, included, unique, method, if_not_exists })
 }
 
 /// 0A000 for a key in which nulls are equal.
@@ -189,6 +187,20 @@ fn hash_index(create: &ast::CreateIndex) -> SqlResult<IndexMethod> {
     };
     let message = format!("access method \"hash\" does not support {lacking}");
     Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+}
+
+/// What `ASC`, `DESC` and `NULLS FIRST` say of each column; nothing where they say what is usual.
+fn orders(columns: &[IndexColumn]) -> Vec<KeyOrder> {
+    let order = |column: &IndexColumn| {
+        let options = &column.column.options;
+        let descending = options.asc == Some(false);
+        KeyOrder { descending, nulls_first: options.nulls_first.unwrap_or(descending) }
+    };
+    let orders: Vec<KeyOrder> = columns.iter().map(order).collect();
+    match orders.iter().all(|order| *order == KeyOrder::default()) {
+        true => vec![],
+        false => orders,
+    }
 }
 
 /// The columns without `ASC`, `DESC` and `NULLS FIRST`: all indexes are stored in ascending order, and
@@ -252,6 +264,6 @@ pub(super) fn drop(
         ObjectType::Sequence => DropObject::Sequence,
         other => return Err(SqlError::unsupported(format!("DROP {other}"))),
     };
-    let names = names.iter().map(name).collect::<SqlResult<_>>()?;
+    let names = names.iter().map(relation).collect::<SqlResult<_>>()?;
     Ok(Drop { object, names, if_exists, cascade })
 }

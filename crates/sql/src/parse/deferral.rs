@@ -48,7 +48,7 @@ pub(super) fn alteration(text: &str, tokens: &Tokens) -> Option<SqlResult<AlterT
         return None;
     }
     words.eat("only");
-    let table = qualified(&mut words);
+    let table = words.relation();
     words.eat_token(&Token::Mul);
     let is_it = words.eat("alter") && words.eat("constraint");
     is_it.then(|| {

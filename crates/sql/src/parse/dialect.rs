@@ -16,6 +16,7 @@ use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
 mod empty_list;
 mod subquery;
+mod symmetric;
 
 /// Operands that are read for each token: one, and again where a word is a function after all.
 const STEPS_PER_TOKEN: usize = 8;
@@ -111,7 +112,7 @@ impl Dialect for Postgres {
         expr: &Expr,
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        subquery::read_list(parser, expr)
+        subquery::read_list(parser, expr).or_else(|| symmetric::read(parser, expr, &self.base))
     }
 
     as_base! {

@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::parse::expressions::select_of;
-use crate::parse::object_name::{identifier, name};
+use crate::parse::object_name::{RelationName, identifier, name, relation};
 use crate::parse::statement::bound::Bound;
 use crate::parse::statement::kept::Kept;
 use crate::parse::statement::overriding::Overriding;
@@ -19,7 +19,7 @@ use crate::parse::statement::query::{Query, query};
 #[derive(Clone, Debug)]
 pub struct Insert {
     /// The table.
-    pub table: String,
+    pub table: RelationName,
     /// Column names; empty means all in order.
     pub columns: Vec<String>,
     /// What becomes of values for identity columns.
@@ -81,7 +81,7 @@ pub(crate) struct Assignment {
 #[derive(Clone, Debug)]
 pub struct Update {
     /// The table.
-    pub table: String,
+    pub table: RelationName,
     pub(crate) alias: Option<String>,
     pub(crate) with: Option<ast::With>,
     pub(crate) assignments: Vec<Assignment>,
@@ -98,7 +98,7 @@ pub struct Update {
 #[derive(Clone, Debug)]
 pub struct Delete {
     /// The table.
-    pub table: String,
+    pub table: RelationName,
     pub(crate) alias: Option<String>,
     pub(crate) with: Option<ast::With>,
     pub(crate) using: Vec<TableWithJoins>,
@@ -114,7 +114,7 @@ pub struct Delete {
 #[derive(Clone, Debug)]
 pub struct Truncate {
     /// The tables.
-    pub tables: Vec<String>,
+    pub tables: Vec<RelationName>,
     /// Identity columns begin anew.
     pub restart_identity: bool,
     /// Tables that refer to these are emptied too.
@@ -195,7 +195,7 @@ pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
     let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
     let returning = insert.returning.unwrap_or_default();
     let overriding = Overriding::Nothing;
-    let (table, execution, bound) = (name(table)?, None, None);
+    let (table, execution, bound) = (relation(table)?, None, None);
     Ok(Insert { table, columns, overriding, alias, source, conflict, returning, execution, bound })
 }
 
@@ -351,10 +351,10 @@ fn returns_own(returning: &[SelectItem], others: &[TableWithJoins]) -> SqlResult
 }
 
 /// The name and the alias of the table that changes.
-fn target(table: &TableWithJoins) -> SqlResult<(String, Option<String>)> {
+fn target(table: &TableWithJoins) -> SqlResult<(RelationName, Option<String>)> {
     match &table.relation {
         TableFactor::Table { name: given, alias, .. } if table.joins.is_empty() => {
-            Ok((name(given)?, alias.as_ref().map(|a| identifier(&a.name))))
+            Ok((relation(given)?, alias.as_ref().map(|a| identifier(&a.name))))
         }
         _ => Err(SqlError::unsupported("changing what is not a table")),
     }
@@ -364,7 +364,8 @@ pub(super) fn truncate(truncate: ast::Truncate) -> SqlResult<Truncate> {
     if truncate.partitions.is_some() || truncate.if_exists {
         return Err(SqlError::unsupported("this form of TRUNCATE"));
     }
-    let tables = truncate.table_names.iter().map(|t| name(&t.name)).collect::<SqlResult<_>>()?;
+    let tables =
+        truncate.table_names.iter().map(|t| relation(&t.name)).collect::<SqlResult<_>>()?;
     Ok(Truncate {
         tables,
         restart_identity: matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)),

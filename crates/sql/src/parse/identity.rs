@@ -91,7 +91,7 @@ fn taken_name(text: &str, options: &mut Vec<TokenWithSpan>) -> SqlResult<Option<
     let place = (1..options.len()).find(|&at| is(at - 1, "sequence") && is(at, "name"));
     let Some(place) = place else { return Ok(None) };
     let mut words = Words::new(text, &options[place + 1..]);
-    let name = words.relation()?;
+    let name = words.relation()?.name;
     let end = options.len() - words.rest().len();
     options.drain(place - 1..end);
     Ok(Some(name))

@@ -7,7 +7,7 @@ use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::parse::marks;
-use crate::parse::object_name::{identifier, name};
+use crate::parse::object_name::{RelationName, identifier, relation};
 use crate::parse::statement::query::Query;
 use crate::walk::Walk;
 
@@ -24,7 +24,7 @@ pub enum RowLocks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockTables {
     /// The tables.
-    pub tables: Vec<String>,
+    pub tables: Vec<RelationName>,
     /// What others may do meanwhile.
     pub mode: TableLock,
     /// Whether it fails instead of waiting.
@@ -233,7 +233,7 @@ fn last_part(name: &ast::ObjectName) -> Option<String> {
 }
 
 pub(super) fn lock(lock: &ast::Lock) -> SqlResult<LockTables> {
-    let tables = lock.tables.iter().map(|table| name(&table.name)).collect::<SqlResult<_>>()?;
+    let tables = lock.tables.iter().map(|table| relation(&table.name)).collect::<SqlResult<_>>()?;
     let mode = match lock.lock_mode {
         Some(LockTableMode::AccessShare) => TableLock::Reads,
         Some(LockTableMode::RowShare) => TableLock::ReadsToChange,

@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::tokens;
 use super::tokens::Tokens;
-use crate::parse::object_name::name;
+use crate::parse::object_name::relation;
 use crate::parse::statement::Statement;
 use crate::parse::tokens::syntax_error;
 
@@ -28,5 +28,5 @@ pub(super) fn reorganize(text: &str, mut tokens: Tokens) -> SqlResult<Statement>
     if rest.token != Token::EOF {
         return Err(tokens::unexpected(text, &rest));
     }
-    Ok(Statement::Reorganize { table: name(&table)? })
+    Ok(Statement::Reorganize { table: relation(&table)? })
 }

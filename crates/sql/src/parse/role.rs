@@ -10,6 +10,7 @@ use types::SqlResult;
 
 use super::tokens::Tokens;
 use super::words::Words;
+use crate::parse::object_name::RelationName;
 
 pub use grant::{Grant, GrantTarget, Privilege};
 pub use options::RoleOptions;
@@ -50,7 +51,7 @@ pub enum RoleStatement {
     /// `ALTER TABLE .. OWNER TO`, and the same of views and sequences.
     Owner {
         /// The table or view.
-        relation: String,
+        relation: RelationName,
         /// No error if it does not exist.
         if_exists: bool,
         /// Who owns it from now on.

@@ -11,6 +11,7 @@ pub(crate) mod kept;
 pub(crate) mod overriding;
 pub(crate) mod prepare;
 pub(crate) mod query;
+pub(crate) mod relations;
 pub(crate) mod secret;
 pub(crate) mod sequence;
 pub(crate) mod transaction;
@@ -20,12 +21,14 @@ use std::sync::Arc;
 use crate::parse::comment::Comment;
 use crate::parse::dml::{Delete, Insert, Truncate, Update};
 use crate::parse::lock::LockTables;
+use crate::parse::nominal::Nominal;
 use crate::parse::notification::NotificationStatement;
+use crate::parse::object_name::RelationName;
 use crate::parse::role::RoleStatement;
 use crate::parse::statement::create::{CreateIndex, CreateTable, Drop};
 use crate::parse::statement::query::Query;
 use crate::parse::vacuum::Vacuum;
-use alter::AlterTable;
+use alter::{AlterTable, RenameRelation};
 use bound::Bound;
 use constraint::SetConstraints;
 use copy::{Copy, CopyTo};
@@ -52,6 +55,10 @@ pub enum Statement {
     CreateView(CreateView),
     /// `ALTER TABLE`.
     AlterTable(AlterTable),
+    /// `ALTER .. RENAME TO` of a relation that may be of several kinds.
+    Rename(RenameRelation),
+    /// What is about kinds of objects that there are none of.
+    Nominal(Nominal),
     /// `CREATE SEQUENCE`.
     CreateSequence(CreateSequence),
     /// `ALTER SEQUENCE`.
@@ -75,7 +82,7 @@ pub enum Statement {
     /// `ANALYZE`, of one table or of all.
     Analyze {
         /// The table; `None` is all.
-        table: Option<String>,
+        table: Option<RelationName>,
     },
     /// `VACUUM`.
     Vacuum(Vacuum),
@@ -116,7 +123,7 @@ pub enum Statement {
     /// `REORGANIZE [TABLE]`.
     Reorganize {
         /// The table.
-        table: String,
+        table: RelationName,
     },
     /// `COMMENT ON`.
     Comment(Comment),

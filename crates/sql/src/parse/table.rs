@@ -55,6 +55,11 @@ pub(super) fn with_data(tokens: &mut Tokens) {
         let last = tokens.len().checked_sub(words.len()).map(|at| &tokens[at..]);
         last.is_some_and(|last| last.iter().zip(words).all(|(token, word)| is_word(token, word)))
     };
+    if ends(&["without", "oids"]) && is_word(&tokens[0], "create") {
+        // No table has them.
+        tokens.truncate(tokens.len() - 2);
+        return;
+    }
     let (none, all) = (ends(&["with", "no", "data"]), ends(&["with", "data"]));
     let first = tokens.iter().position(|token| is_word(token, "as"));
     let (Some(first), true) = (first.filter(|_| is_word(&tokens[0], "create")), none || all) else {

@@ -5,7 +5,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlResult, SqlState};
 
 use crate::parse::balance::balance_statement;
-use crate::parse::object_name::{identifier, name};
+use crate::parse::object_name::{identifier, relation};
 use crate::parse::precedence::regroup;
 use crate::parse::refuse::unsupported;
 use crate::parse::statement::Statement;
@@ -14,9 +14,9 @@ use crate::parse::statement::transaction::Transaction;
 use crate::parse::tokens::syntax_error;
 use crate::parse::{
     alter, backup, comment, copy, create_view, cursor, ddl, deferral, dialect, dml, exclude,
-    explain, files, identity, include, lock, no_columns, normalise, notification, operators,
-    overriding, prepare, refuse, reorganize, role, secret, sequence, setting, split,
-    statement_names, table, tokens, vacuum, with_writes,
+    explain, files, grouping_items, identity, include, lock, lock_order, locked_first, no_columns,
+    nominal, normalise, notification, operators, overriding, prepare, refuse, rename, reorganize,
+    role, secret, sequence, setting, split, statement_names, table, tokens, vacuum, with_writes,
 };
 
 /// Parses all statements of `text`, separated by semicolons.
@@ -45,6 +45,12 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
         return reorganize::reorganize(text, tokens);
     }
     if let Some(statement) = copy::statement(text, &tokens) {
+        return statement;
+    }
+    if let Some(statement) = rename::statement(text, &tokens) {
+        return statement;
+    }
+    if let Some(statement) = nominal::statement(text, &tokens) {
         return statement;
     }
     if let Some(statement) = of_session(text, &tokens) {
@@ -98,6 +104,8 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
 
 /// Puts what the library's parser understands in the place of what it does not.
 fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
+    lock_order::behind_limit(tokens);
+    grouping_items::in_parentheses(tokens);
     table::expand(text, tokens)?;
     table::forget_only(tokens);
     exclude::nothing(tokens)?;
@@ -145,12 +153,18 @@ pub(crate) fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
             Statement::Drop(ddl::drop(object_type, if_exists, &names, cascade)?)
         }
         S::Insert(insert) => Statement::Insert(dml::insert(insert)?),
-        S::Update(update) => Statement::Update(dml::update(update, None)?),
-        S::Delete(delete) => Statement::Delete(dml::delete(delete, None)?),
+        S::Update(mut update) => {
+            let parts = locked_first::of_update(&mut update)?;
+            locked_first::behind(parts, Statement::Update(dml::update(update, None)?))
+        }
+        S::Delete(mut delete) => {
+            let parts = locked_first::of_delete(&mut delete)?;
+            locked_first::behind(parts, Statement::Delete(dml::delete(delete, None)?))
+        }
         S::Lock(lock) => Statement::Lock(lock::lock(&lock)?),
         S::Truncate(truncate) => Statement::Truncate(dml::truncate(truncate)?),
         S::Analyze(analyze) => {
-            Statement::Analyze { table: analyze.table_name.as_ref().map(name).transpose()? }
+            Statement::Analyze { table: analyze.table_name.as_ref().map(relation).transpose()? }
         }
         S::Set(set) => setting::set(set)?,
         S::ShowVariable { variable } => setting::show(&variable),

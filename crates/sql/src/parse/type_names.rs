@@ -21,6 +21,11 @@ pub(super) fn named(name: &ObjectName, modifiers: &[String]) -> SqlResult<Logica
     }
 }
 
+/// Whether it is the name of a type in the catalog of PostgreSQL.
+pub(super) fn is_known(name: &str) -> bool {
+    of_catalog(name).is_some() || OTHERS.contains(&name)
+}
+
 /// The types by the names that the catalog has for them.
 fn of_catalog(name: &str) -> Option<LogicalType> {
     Some(match name {

@@ -8,7 +8,7 @@
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Subscript, TableAlias,
-    TableFactor, Value,
+    TableAliasColumnDef, TableFactor, Value,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -120,6 +120,9 @@ pub(crate) fn relation(factor: &mut TableFactor) {
     if array_exprs.len() == 1 && !*with_ordinality {
         return;
     }
+    if *with_ordinality && array_exprs.len() == 1 {
+        name_numbered(alias, "unnest");
+    }
     let numbers = with_ordinality.then(|| subscripts(array_exprs[0].clone(), 1));
     let rows = array_exprs.iter().map(|e| call_with("unnest", vec![e.clone()], vec![]));
     let outputs: Vec<Expr> = rows.chain(numbers).collect();
@@ -130,6 +133,21 @@ pub(crate) fn relation(factor: &mut TableFactor) {
     };
     let (alias, subquery) = (alias.take(), Box::new(subquery));
     *factor = TableFactor::Derived { lateral: true, subquery, alias, sample: None };
+}
+
+/// Names both columns of a function `WITH ORDINALITY`, as far as its alias does not.
+fn name_numbered(alias: &mut Option<TableAlias>, function: &str) {
+    if alias.is_none() {
+        *alias = named(function);
+    }
+    let Some(alias) = alias else { return };
+    let column = |name: Ident| TableAliasColumnDef { name, data_type: None };
+    if alias.columns.is_empty() {
+        alias.columns.push(column(alias.name.clone()));
+    }
+    if alias.columns.len() == 1 {
+        alias.columns.push(column(Ident::new("ordinality")));
+    }
 }
 
 /// A function whose rows are an array's elements, `WITH ORDINALITY`, as `UNNEST` of that array.
@@ -148,13 +166,16 @@ fn numbered_rows(factor: &mut TableFactor) {
         (last.as_deref() == Some(*function)).then_some(*array)
     };
     let Some(array) = SET_FUNCTIONS.iter().find_map(of_array) else { return };
+    let function = last.unwrap_or_default();
     let plain = |arg: &FunctionArg| match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e.clone()),
         _ => None,
     };
     let Some(arguments) = args.iter().map(plain).collect::<Option<Vec<_>>>() else { return };
+    let mut alias = alias.take();
+    name_numbered(&mut alias, &function);
     *factor = TableFactor::UNNEST {
-        alias: alias.take(),
+        alias,
         array_exprs: vec![call_with(array, arguments, vec![])],
         with_offset: false,
         with_offset_alias: None,

@@ -29,7 +29,8 @@ fn changes(query: &ast::Query) -> bool {
 /// Those of the parts; 42712 for a name that is given twice, 0A000 for changes that stand deeper.
 pub(super) fn of(ast: &ast::Query) -> SqlResult<Option<Statement>> {
     let Some(with) = &ast.with else { return Ok(None) };
-    if !with.cte_tables.iter().any(|cte| changes(&cte.query)) {
+    let locks = |cte: &ast::Cte| changes(ast) && !cte.query.locks.is_empty();
+    if !with.cte_tables.iter().any(|cte| changes(&cte.query) || locks(cte)) {
         return Ok(None);
     }
     different_names(with)?;
@@ -48,14 +49,19 @@ pub(super) fn of(ast: &ast::Query) -> SqlResult<Option<Statement>> {
         }
         let part = query_or_change(part_of(cte, &known)?)?;
         if gives_rows(&part) {
-            let given = format!("select * from {RESULTS_SCHEMA}.\"{}\"", parts.len());
-            known.cte_tables.push(ast::Cte { query: read(&given)?, ..cte.clone() });
+            let query = given(parts.len())?;
+            known.cte_tables.push(ast::Cte { query, ..cte.clone() });
         }
         parts.push(part);
     }
     let body = ast::Query { with: joined(&known, None)?, ..ast.clone() };
     let body = Box::new(query_or_change(body)?);
     Ok(Some(Statement::WithWrites(WithWrites { parts, body })))
+}
+
+/// The rows that the part of this number gives.
+pub(super) fn given(part: usize) -> SqlResult<Box<ast::Query>> {
+    read(&format!("select * from {RESULTS_SCHEMA}.\"{part}\""))
 }
 
 fn different_names(with: &ast::With) -> SqlResult<()> {

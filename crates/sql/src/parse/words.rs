@@ -4,6 +4,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::tokens;
+use crate::parse::object_name::RelationName;
 
 /// A place in the tokens of a statement.
 pub(super) struct Words<'a> {
@@ -81,6 +82,16 @@ impl<'a> Words<'a> {
         let found = self.is(keyword);
         if found {
             self.skip();
+        }
+        found
+    }
+
+    /// Takes these keywords, if they are next.
+    pub fn eat_all(&mut self, keywords: &str) -> bool {
+        let before = self.tokens;
+        let found = keywords.split(' ').all(|keyword| self.eat(keyword));
+        if !found {
+            self.tokens = before;
         }
         found
     }
@@ -188,18 +199,12 @@ impl<'a> Words<'a> {
         Ok(items)
     }
 
-    /// A table or view, perhaps with its schema.
-    pub fn relation(&mut self) -> SqlResult<String> {
-        let first = self.name()?;
-        if !self.eat_token(&Token::Period) {
-            return Ok(first);
+    /// A relation, perhaps with its schema.
+    pub fn relation(&mut self) -> SqlResult<RelationName> {
+        let mut parts = vec![self.name()?];
+        while self.eat_token(&Token::Period) {
+            parts.push(self.name()?);
         }
-        let name = self.name()?;
-        if first != "public" {
-            let message = format!("relation \"{first}.{name}\" does not exist");
-            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message)
-                .with_hint("all tables are in the schema public"));
-        }
-        Ok(name)
+        RelationName::of_parts(parts)
     }
 }

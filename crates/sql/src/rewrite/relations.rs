@@ -70,7 +70,7 @@ impl<'a> Relations<'a> {
     fn of_name(&self, name: &ObjectName) -> Option<Vec<String>> {
         let [name] = name.0.as_slice() else { return None };
         let name = identifier(name.as_ident()?);
-        let table = self.catalog.table(&name);
+        let table = self.catalog.read_table(None, &name);
         match self.queries.get(&name) {
             None => {
                 let table = table?;

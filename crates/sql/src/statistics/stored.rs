@@ -11,7 +11,7 @@ use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::catalog::{
-    ColumnStatistics, IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStatistics,
+    ColumnStatistics, IndexDef, IndexId, IndexMethod, KeyOrder, TableDef, TableId, TableStatistics,
     TableStorage,
 };
 use crate::constraints::{Constraints, Deferral};
@@ -64,6 +64,9 @@ struct StoredIndex {
     primary: bool,
     #[serde(default, skip_serializing_if = "Deferral::is_never")]
     deferral: Deferral,
+    /// How the statement wants key columns ordered, as numbers of `pg_index.indoption`. Nothing else depends on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -94,6 +97,7 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
         hash: i.is_hash(),
         primary: i.primary,
         deferral: i.deferral,
+        orders: i.orders.iter().map(|order| order.bits()).collect(),
     });
     let statistics = &table.statistics;
     let stored = Table {
@@ -156,9 +160,21 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         columns: pairs.map(|(c, s)| decode_statistics(c, s)).collect::<SqlResult<_>>()?,
     };
     let index = |i: StoredIndex| {
-        let StoredIndex { id, name, columns, included, unique, hash, primary, deferral } = i;
+        let StoredIndex { id, name, columns, included, unique, hash, primary, deferral, orders } =
+            i;
         let (id, method) = (IndexId(id), if hash { IndexMethod::Hash } else { IndexMethod::Tree });
-        Arc::new(IndexDef { id, name, columns, included, unique, method, primary, deferral })
+        let orders = orders.into_iter().map(KeyOrder::of_bits).collect();
+        Arc::new(IndexDef {
+            id,
+            name,
+            columns,
+            included,
+            unique,
+            method,
+            primary,
+            deferral,
+            orders,
+        })
     };
     Ok(TableDef {
         storage: TableStorage::Row,

@@ -1,6 +1,6 @@
 //! Tables that are only read.
 
-use sql::parse::Statement;
+use sql::parse::{RelationName, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::snapshot::Snapshot;
@@ -10,7 +10,7 @@ use crate::catalog::snapshot::Snapshot;
 /// # Errors
 /// 25006
 pub(crate) fn check_writable(snapshot: &Snapshot, statement: &Statement) -> SqlResult<()> {
-    let names: &[String] = match statement {
+    let names: &[RelationName] = match statement {
         Statement::Insert(insert) => std::slice::from_ref(&insert.table),
         Statement::Update(update) => std::slice::from_ref(&update.table),
         Statement::Delete(delete) => std::slice::from_ref(&delete.table),

@@ -82,7 +82,7 @@ impl Altered {
                 }
                 let name = self.primary_key_name();
                 self.draft.constraints.primary_key_name =
-                    name.filter(|n| *n != format!("{new}_pkey"));
+                    name.filter(|n| *n != sql::generated(new, "", "pkey"));
                 self.keep_sequence_names();
                 self.draft.name = new.clone();
                 Ok(())
@@ -92,6 +92,12 @@ impl Altered {
                 self.drop_constraint(writing, name, *if_exists, *cascade)
             }
             Alteration::RenameConstraint { old, new } => self.rename_constraint(old, new),
+            Alteration::RenameIndex { old, new } => {
+                match writing.catalog.snapshot().has_relation(new) {
+                    true => Err(exists(new)),
+                    false => self.rename_constraint(old, new),
+                }
+            }
             Alteration::Deferral { name, deferral } => self.set_deferral(name, *deferral),
             Alteration::Default { column, default } => {
                 let ordinal = self.draft.ordinal(column)?;
@@ -129,7 +135,7 @@ impl Altered {
     }
 
     fn primary_key_name(&self) -> Option<String> {
-        let usual = || format!("{}_pkey", self.draft.name);
+        let usual = || sql::generated(&self.draft.name, "", "pkey");
         let key = !self.draft.primary_key.is_empty();
         key.then(|| self.draft.constraints.primary_key_name.clone().unwrap_or_else(usual))
     }

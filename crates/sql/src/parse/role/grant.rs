@@ -3,6 +3,7 @@
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{RoleName, RoleStatement};
+use crate::parse::object_name::RelationName;
 use crate::parse::words::Words;
 
 /// Something that may be allowed.
@@ -109,11 +110,11 @@ pub struct Grant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantTarget {
     /// Tables and views.
-    Relations(Vec<String>),
+    Relations(Vec<RelationName>),
     /// All tables and views of schemas.
     AllRelations(Vec<String>),
     /// Sequences.
-    Sequences(Vec<String>),
+    Sequences(Vec<RelationName>),
     /// All sequences of schemas.
     AllSequences(Vec<String>),
     /// Schemas.

@@ -3,17 +3,42 @@
 use types::LogicalType;
 
 use crate::constraints::{ColumnDefault, Deferral};
+use crate::parse::object_name::RelationName;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec};
 
 /// `ALTER TABLE`.
 #[derive(Clone, Debug)]
 pub struct AlterTable {
     /// The table.
-    pub table: String,
+    pub table: RelationName,
     /// No error if it does not exist.
     pub if_exists: bool,
     /// What changes, in order.
     pub alterations: Vec<Alteration>,
+}
+
+/// `ALTER TABLE | VIEW | INDEX | SEQUENCE .. RENAME TO`: each takes names of several kinds of relations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameRelation {
+    /// What the statement calls it.
+    pub kind: Renamed,
+    /// The relation.
+    pub relation: RelationName,
+    /// No error if it does not exist.
+    pub if_exists: bool,
+    /// Its new name.
+    pub new: String,
+}
+
+/// What a statement says that it gives another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renamed {
+    /// A table, or any relation.
+    Table,
+    /// A view.
+    View,
+    /// An index.
+    Index,
 }
 
 /// What `ALTER TABLE` changes.
@@ -45,6 +70,13 @@ pub enum Alteration {
     /// `RENAME TO`.
     Rename {
         /// The new name.
+        new: String,
+    },
+    /// `ALTER INDEX .. RENAME TO` of one of its indexes.
+    RenameIndex {
+        /// The index.
+        old: String,
+        /// Its new name.
         new: String,
     },
     /// `ADD CONSTRAINT`.

@@ -1,6 +1,7 @@
 //! What `COPY` says.
 
 use crate::parse::copy::options::CopyOptions;
+use crate::parse::object_name::RelationName;
 use crate::parse::statement::Statement;
 use crate::parse::statement::query::Query;
 
@@ -8,7 +9,7 @@ use crate::parse::statement::query::Query;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
     /// The table.
-    pub table: String,
+    pub table: RelationName,
     /// Column names; empty means all in order.
     pub columns: Vec<String>,
     /// Where the data come from.
@@ -42,10 +43,8 @@ pub struct CopyTo {
 pub enum Copied {
     /// A table.
     Table {
-        /// Its schema, if it is named.
-        schema: Option<String>,
         /// Its name.
-        table: String,
+        table: RelationName,
         /// Column names; empty means all in order.
         columns: Vec<String>,
     },

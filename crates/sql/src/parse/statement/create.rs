@@ -1,8 +1,10 @@
 //! What `CREATE TABLE`, `CREATE INDEX` and `DROP` say.
 
 use crate::catalog::view::ViewDef;
+use crate::parse::object_name::RelationName;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec};
 use crate::parse::statement::query::Query;
+use crate::quote::generated::{first_free, joined};
 
 /// What becomes of a temporary table when a transaction commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub enum OnCommit {
 #[derive(Clone, Debug)]
 pub struct CreateTable {
     /// The name.
-    pub name: String,
+    pub name: RelationName,
     /// No error if it exists.
     pub if_not_exists: bool,
     /// The columns, with the constraints that stand with them.
@@ -42,12 +44,14 @@ pub struct CreateTable {
 /// `CREATE INDEX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateIndex {
-    /// The name; made of table and columns when the statement gives none.
-    pub name: String,
+    /// The name, if the statement gives one.
+    pub name: Option<String>,
     /// The table.
-    pub table: String,
+    pub table: RelationName,
     /// Names of the indexed columns, in key order.
     pub columns: Vec<String>,
+    /// How each of them is to be ordered.
+    pub orders: Vec<crate::catalog::KeyOrder>,
     /// Names of the columns that entries only carry.
     pub included: Vec<String>,
     /// Whether duplicates are refused.
@@ -58,13 +62,22 @@ pub struct CreateIndex {
     pub if_not_exists: bool,
 }
 
+impl CreateIndex {
+    /// The name given, or one made of table and columns that is not taken.
+    pub fn name_among(&self, is_taken: impl Fn(&str) -> bool) -> String {
+        let columns = joined(self.columns.iter().chain(&self.included).map(String::as_str));
+        let free = || first_free((&self.table, &columns, "idx"), is_taken);
+        self.name.clone().unwrap_or_else(free)
+    }
+}
+
 /// `DROP`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drop {
     /// What kind of object.
     pub object: DropObject,
     /// The names.
-    pub names: Vec<String>,
+    pub names: Vec<RelationName>,
     /// No error if one does not exist.
     pub if_exists: bool,
     /// What depends on them goes too.
@@ -87,6 +100,8 @@ pub enum DropObject {
 /// `CREATE VIEW`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateView {
+    /// Its name as the statement has it.
+    pub name: RelationName,
     /// The view.
     pub view: ViewDef,
     /// Takes the place of a view of this name.

@@ -1,12 +1,13 @@
 //! What statements about sequences say.
 
+use crate::parse::object_name::RelationName;
 use crate::sequence::SequenceOptions;
 
 /// `CREATE SEQUENCE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateSequence {
     /// The name.
-    pub name: String,
+    pub name: RelationName,
     /// No error if it exists.
     pub if_not_exists: bool,
     /// What is said of it.
@@ -17,7 +18,7 @@ pub struct CreateSequence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterSequence {
     /// The name.
-    pub name: String,
+    pub name: RelationName,
     /// No error if it does not exist.
     pub if_exists: bool,
     /// What is to be otherwise.
