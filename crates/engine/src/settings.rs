@@ -292,7 +292,7 @@ impl Settings {
         let mut schemas = self.search_path.split(',').map(str::trim);
         schemas.any(|schema| match schema.strip_prefix('"') {
             Some(quoted) => quoted.strip_suffix('"') == Some("public"),
-            None => schema.eq_ignore_ascii_case("public"),
+            None => schema == "public",
         })
     }
 

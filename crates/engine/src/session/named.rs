@@ -139,10 +139,9 @@ impl Session {
                     format!("permission denied: \"{}\" is a system catalog", relation.name);
                 return Some(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
             }
-            Some(schema) if matches!(statement, Statement::Drop(_)) => {
-                return Some(no_schema(schema));
-            }
-            Some(_) => false,
+            // Who changes rows looks for a relation, the others for its schema first.
+            Some(_) if statement.changes_rows() => false,
+            Some(schema) => return Some(no_schema(schema)),
         };
         (!is_there).then(|| not_there(statement, &relation.whole()))
     }

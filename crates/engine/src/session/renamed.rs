@@ -82,10 +82,7 @@ fn renaming(snapshot: &Snapshot, rename: RenameRelation) -> SqlResult<Statement>
         Statement::AlterTable(AlterTable { table, if_exists, alterations })
     };
     if snapshot.views.contains_key(&relation.name) {
-        return match kind {
-            Renamed::Index => wrong("an index"),
-            Renamed::Table | Renamed::View => Ok(Statement::Rename(rename)),
-        };
+        return Ok(Statement::Rename(rename));
     }
     if let Some(table) = table_of_index(snapshot, relation) {
         let table = RelationName { name: table.to_owned(), ..relation.clone() };

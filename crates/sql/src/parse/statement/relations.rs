@@ -43,6 +43,18 @@ impl Statement {
         }
     }
 
+    /// Whether it changes rows by what a query finds or gives.
+    pub fn changes_rows(&self) -> bool {
+        matches!(
+            self,
+            Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::WithWrites(_)
+                | Statement::ExplainWrite(_)
+        )
+    }
+
     /// The relation that it makes, if it is not made for one session.
     pub fn makes(&self) -> Option<&RelationName> {
         match self {
