@@ -3,6 +3,7 @@
 pub(crate) mod numbers;
 pub(crate) mod seen;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
