@@ -16,6 +16,7 @@ use storage::{ArchiveStatus, PoolStats, Store, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activities;
+use crate::beside::Beside;
 use crate::block::Block;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::temporary::Seer;
@@ -27,7 +28,6 @@ use crate::options::{Options, RingKind, Simulation};
 use crate::parts::bounds::Bounds;
 use crate::parts::merge::Merges;
 use crate::parts::status::MergeStatus;
-use crate::planning::Beside;
 use crate::plans::Plans;
 use crate::settings::configuration::Configuration;
 use crate::system::schemas::SystemSchemas;

@@ -38,6 +38,7 @@ mod activity;
 mod advisory;
 mod analyze;
 mod backup;
+mod beside;
 mod block;
 mod catalog;
 mod check;

@@ -22,24 +22,6 @@ use crate::waiting::unless_cancelled;
 /// Longest planning. The largest queries that people write take a second or two in debug builds.
 const PLANNING_MAX: Duration = Duration::from_secs(60);
 
-/// Bounds what is done on threads of their own.
-pub(crate) struct Beside {
-    /// Statements that are planned.
-    pub(crate) planners: Semaphore,
-    /// Expressions that are computed.
-    pub(crate) evaluators: Semaphore,
-}
-
-impl Beside {
-    pub(crate) fn new(workers: usize) -> Beside {
-        let some = || Semaphore::new(PER_WORKER * workers);
-        Beside { planners: some(), evaluators: some() }
-    }
-}
-
-/// So many at once for each worker: more would only take the processor from each other.
-const PER_WORKER: usize = 2;
-
 /// A query with what it was planned with, and how long that took.
 pub(crate) type Planned = (SystemCatalog, Arc<Plan>, Duration);
 

@@ -9,7 +9,7 @@ use crate::batch;
 use crate::lookup::LookupOp;
 use crate::map::Map;
 use crate::memory::Reservation;
-use crate::pieces::{Pace, Piece};
+use crate::pieces::{Pace, Piece, Within};
 use crate::preempt::breathe;
 use crate::shared::spawn_lookup;
 use crate::source::Access;
@@ -135,8 +135,8 @@ impl Flow {
         if self.paces.is_empty() {
             self.paces = vec![Pace::default(); self.stage.tail.ops.len()];
         }
-        let Piece { applied, rest, held } =
-            self.paces[at].first_piece(&self.stage, map, batch).await?;
+        let within = Within { run: &self.stage.run, scope: &self.stage.tasks.scope };
+        let Piece { applied, rest, held } = self.paces[at].first_piece(within, map, batch).await?;
         for rest in rest.into_iter().chain(applied.rest) {
             self.put(at, rest);
         }

@@ -11,7 +11,8 @@ use crate::footprint::batch_bytes;
 use crate::limits::{TRY_BYTES, Try, Whole};
 use crate::map::{Applied, Map};
 use crate::memory::Reservation;
-use crate::stage::Stage;
+use crate::run::Run;
+use crate::scope::Scope;
 use crate::timing::timed;
 
 /// Time of a piece that is computed beside the workers: so long it holds a place there.
@@ -29,6 +30,13 @@ pub(crate) struct Pace {
     rows: usize,
     /// Whether they take long.
     is_long: bool,
+}
+
+/// The run and the scope of the task that computes.
+#[derive(Clone, Copy)]
+pub(crate) struct Within<'a> {
+    pub(crate) run: &'a Arc<Run>,
+    pub(crate) scope: &'a Arc<Scope>,
 }
 
 /// What became of a piece.
@@ -53,23 +61,23 @@ impl Pace {
     /// Those of the operator.
     pub(crate) async fn first_piece(
         &mut self,
-        stage: &Arc<Stage>,
+        within: Within<'_>,
         map: &Arc<dyn Map>,
         batch: RecordBatch,
     ) -> SqlResult<Piece> {
-        let figures = stage.run.query.progress.node(map.node());
+        let figures = within.run.query.progress.node(map.node());
         // What has effects is done once: a try that fails has had them.
         if !map.is_repeatable() {
-            return self.only_piece(stage, map, batch);
+            return self.only_piece(within, map, batch);
         }
         loop {
             let (rows, rest) = self.cut(&batch);
             let count = rows.num_rows();
             if self.is_long {
-                let (applied, held) = self.beside(stage, map, rows).await?;
+                let (applied, held) = self.beside(within, map, rows).await?;
                 return Ok(Piece { applied, rest, held });
             }
-            let limits = Arc::new(Try::new(&stage.run, &stage.tasks.scope));
+            let limits = Arc::new(Try::new(within.run, within.scope));
             let work = || sql::with_limits(limits.clone(), || map.apply(rows));
             match timed(&figures.busy_ns, work) {
                 Ok(applied) => {
@@ -100,7 +108,7 @@ impl Pace {
     /// Computes the first rows of a batch here, with all the memory that there is: few at first.
     fn only_piece(
         &mut self,
-        stage: &Arc<Stage>,
+        within: Within<'_>,
         map: &Arc<dyn Map>,
         batch: RecordBatch,
     ) -> SqlResult<Piece> {
@@ -109,8 +117,8 @@ impl Pace {
         }
         let (rows, rest) = self.cut(&batch);
         let (count, begun) = (rows.num_rows(), runtime::time::now());
-        let limits = Arc::new(Whole::new(&stage.run, &stage.tasks.scope));
-        let figures = stage.run.query.progress.node(map.node());
+        let limits = Arc::new(Whole::new(within.run, within.scope));
+        let figures = within.run.query.progress.node(map.node());
         let work = || sql::with_limits(limits.clone(), || map.apply(rows));
         let applied = timed(&figures.busy_ns, work)?;
         self.adapt(count, begun.elapsed(), limits.memory.used());
@@ -121,14 +129,14 @@ impl Pace {
     /// Computes rows on a thread of their own, with all the memory that there is.
     async fn beside(
         &mut self,
-        stage: &Arc<Stage>,
+        within: Within<'_>,
         map: &Arc<dyn Map>,
         rows: RecordBatch,
     ) -> SqlResult<(Applied, Option<Arc<Reservation>>)> {
-        let permit = stage.run.query.beside.acquire().await;
+        let permit = within.run.query.beside.acquire().await;
         let (count, begun) = (rows.num_rows(), runtime::time::now());
-        let limits = Arc::new(Whole::new(&stage.run, &stage.tasks.scope));
-        let (run, theirs, within) = (Arc::clone(&stage.run), Arc::clone(map), Arc::clone(&limits));
+        let limits = Arc::new(Whole::new(within.run, within.scope));
+        let (run, theirs, within) = (Arc::clone(within.run), Arc::clone(map), Arc::clone(&limits));
         let work = move || {
             let _permit = permit;
             let busy_ns = &run.query.progress.node(theirs.node()).busy_ns;

@@ -13,6 +13,8 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         &[
             // The planner and the parser cannot give way.
             "crates/engine/src/planning.rs",
+            // An expression that takes long for one row cannot either.
+            "crates/exec/src/pieces.rs",
             // A password's hash, and a look at the machine.
             "crates/server/src/http/console/visitor.rs",
             "crates/server/src/http/console/mod.rs",
@@ -22,6 +24,8 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     (
         "thread_local!",
         &[
+            // Of the thread itself: where its stack ends.
+            "crates/stdx/src/stack.rs",
             // Within one poll, or one call of the planner.
             "crates/types/src/zone.rs",
             "crates/sql/src/interrupt.rs",

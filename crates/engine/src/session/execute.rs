@@ -84,16 +84,18 @@ impl Session {
             Statement::Checkpoint => {
                 self.db.make_durable(&self.lock_wait()).await.map(|()| tag("CHECKPOINT"))
             }
-            Statement::Backup { path } => {
-                let path = std::path::Path::new(&path);
-                if !path.is_absolute() {
-                    let message = "relative path not allowed for BACKUP";
-                    return Err(SqlError::new(SqlState("42602"), message));
-                }
-                self.db.copied_to(path, &cancel).await.map(|_| tag("BACKUP"))
-            }
+            Statement::Backup { path } => self.backed_up(&path, &cancel).await,
             other => Box::pin(self.write(other)).await,
         }
+    }
+
+    async fn backed_up(&self, path: &str, cancel: &Cancel) -> SqlResult<StatementResult> {
+        let path = std::path::Path::new(path);
+        if !path.is_absolute() {
+            let message = "relative path not allowed for BACKUP";
+            return Err(SqlError::new(SqlState("42602"), message));
+        }
+        self.db.copied_to(path, cancel).await.map(|_| tag("BACKUP"))
     }
 
     /// Runs a look-up that is planned already.

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DFSchemaRef, DataFusionError, Result, ScalarValue};
-use datafusion_expr::expr::{BinaryExpr, Case, InList, ScalarFunction, WindowFunction};
+use datafusion_expr::expr::{BinaryExpr, Case, ScalarFunction, WindowFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
@@ -22,7 +22,6 @@ use types::numeric::FREE;
 use crate::analyze::inference::Inference;
 use crate::functions::library::call;
 use crate::functions::number_case::number_case;
-use crate::parse::balance::balanced;
 use crate::parse::set_functions;
 use crate::walk::nodes::{Nodes, erased};
 use moments::settle_dates;
@@ -35,6 +34,7 @@ mod casts;
 mod elements;
 mod intervals;
 mod literals;
+mod members;
 mod moments;
 mod null_if;
 mod nulls;
@@ -146,7 +146,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             list.expr = Box::new(all.remove(0));
             list.list = all;
-            if varying { one_by_one(list)? } else { Expr::InList(list) }
+            if varying { members::one_by_one(list)? } else { Expr::InList(list) }
         }
         Expr::Between(mut between) => {
             let mut all = vec![*between.expr, *between.low, *between.high];
@@ -284,16 +284,6 @@ fn two_comparisons(mut all: Vec<Expr>, negated: bool, schema: &DFSchema) -> Resu
     };
     let both = compare(Operator::GtEq, low)?.and(compare(Operator::LtEq, high)?);
     Ok(if negated { datafusion_expr::not(both) } else { both })
-}
-
-/// IN over values that differ from row to row, as comparisons: the library's membership test forgets
-/// that one of them may be null.
-fn one_by_one(list: InList) -> Result<Expr> {
-    let InList { expr, list, negated } = list;
-    let equal = list.into_iter().map(|e| binary_expr((*expr).clone(), Operator::Eq, e));
-    let any = balanced(equal, Expr::or);
-    let any = any.ok_or_else(|| DataFusionError::Internal("IN without a list".into()))?;
-    Ok(if negated { datafusion_expr::not(any) } else { any })
 }
 
 /// 42804 for a test of truth of what has none.

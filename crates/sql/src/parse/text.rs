@@ -44,13 +44,8 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     if reorganize::is_reorganize(&tokens) {
         return reorganize::reorganize(text, tokens);
     }
-    if let Some(statement) = copy::statement(text, &tokens) {
-        return statement;
-    }
-    if let Some(statement) = rename::statement(text, &tokens) {
-        return statement;
-    }
-    if let Some(statement) = nominal::statement(text, &tokens) {
+    let named = copy::statement(text, &tokens).or_else(|| rename::statement(text, &tokens));
+    if let Some(statement) = named.or_else(|| nominal::statement(text, &tokens)) {
         return statement;
     }
     if let Some(statement) = of_session(text, &tokens) {

@@ -1,3 +1,5 @@
+//! Values that are equal have one form, and others have others.
+
 use std::sync::Arc;
 
 use arrow_array::types::Float64Type;
