@@ -38,9 +38,14 @@ pub(crate) struct Try {
     is_long: AtomicBool,
 }
 
+/// Memory that every thread beside the workers may take without asking: there are few of them. An expression over
+/// values of ordinary size needs no more.
+pub(crate) const FREE_BYTES: usize = 4 << 20;
+
 /// All that a query can have.
 pub(crate) struct Whole {
     wanted: Wanted,
+    taken: AtomicUsize,
     pub(crate) memory: Arc<Reservation>,
 }
 
@@ -110,7 +115,18 @@ impl Limits for Try {
 impl Whole {
     pub(crate) fn new(run: &Arc<Run>, scope: &Arc<Scope>) -> Whole {
         let memory = run.query.memory.reserve_collected("expression");
-        Whole { wanted: Wanted::new(run, scope), memory }
+        Whole { wanted: Wanted::new(run, scope), taken: AtomicUsize::new(0), memory }
+    }
+
+    /// All bytes of values that were computed.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
+
+    /// Of `bytes` more than have been taken, those that are asked for.
+    fn asked(taken: usize, bytes: usize) -> usize {
+        let beyond = |sum: usize| sum.saturating_sub(FREE_BYTES);
+        beyond(taken.saturating_add(bytes)) - beyond(taken)
     }
 }
 
@@ -120,12 +136,15 @@ impl Limits for Whole {
     }
 
     fn room(&self, bytes: usize) -> SqlResult<()> {
-        self.memory.grow(bytes)?;
-        self.memory.shrink(bytes);
+        let asked = Whole::asked(self.taken(), bytes);
+        self.memory.grow(asked)?;
+        self.memory.shrink(asked);
         Ok(())
     }
 
     fn take(&self, bytes: usize) -> SqlResult<()> {
-        self.memory.grow(bytes)
+        // Only the thread that computes takes.
+        let taken = self.taken.fetch_add(bytes, Relaxed);
+        self.memory.grow(Whole::asked(taken, bytes))
     }
 }

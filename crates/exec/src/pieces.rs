@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use types::{SqlError, SqlResult};
 
 use crate::footprint::batch_bytes;
-use crate::limits::{TRY_BYTES, Try, Whole};
+use crate::limits::{FREE_BYTES, TRY_BYTES, Try, Whole};
 use crate::map::{Applied, Map};
 use crate::memory::Reservation;
 use crate::run::Run;
@@ -121,7 +121,7 @@ impl Pace {
         let figures = within.run.query.progress.node(map.node());
         let work = || sql::with_limits(limits.clone(), || map.apply(rows));
         let applied = timed(&figures.busy_ns, work)?;
-        self.adapt(count, begun.elapsed(), limits.memory.used());
+        self.adapt(count, begun.elapsed(), limits.taken());
         let held = held(&limits.memory, &applied)?;
         Ok(Piece { applied, rest, held })
     }
@@ -146,7 +146,7 @@ impl Pace {
         let applied = done.map_err(|aborted| {
             SqlError::internal(format!("an expression could not be computed: {aborted}"))
         })??;
-        self.adapt(count, begun.elapsed(), limits.memory.used());
+        self.adapt(count, begun.elapsed(), limits.taken());
         let held = held(&limits.memory, &applied)?;
         Ok((applied, held))
     }
@@ -169,7 +169,8 @@ impl Pace {
 /// Keeps the memory of what was made, and gives back that of what it was made of.
 fn held(memory: &Arc<Reservation>, applied: &Applied) -> SqlResult<Option<Arc<Reservation>>> {
     let kept: usize = applied.out.iter().map(batch_bytes).sum();
-    if kept <= TRY_BYTES {
+    let kept = kept.saturating_sub(FREE_BYTES);
+    if kept == 0 {
         memory.shrink(memory.used());
         return Ok(None);
     }

@@ -105,7 +105,6 @@ fn renaming(snapshot: &Snapshot, rename: RenameRelation) -> SqlResult<Statement>
     }
     match kind {
         Renamed::View if snapshot.tables.contains_key(relation) => wrong("a view"),
-        Renamed::Index if snapshot.tables.contains_key(relation) => wrong("an index"),
         _ => Ok(altered(relation.clone(), Alteration::Rename { new: new.clone() })),
     }
 }

@@ -9,7 +9,7 @@ use datafusion_common::{
 };
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
-use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, Volatility, cast};
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion_optimizer::eliminate_group_by_constant::EliminateGroupByConstant;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
@@ -118,10 +118,22 @@ fn has_effects_below(plan: &LogicalPlan) -> Result<bool> {
         }
     }
     let is_volatile = |node: &LogicalPlan| match node {
-        LogicalPlan::Projection(projection) => projection.expr.iter().any(Expr::is_volatile),
+        LogicalPlan::Projection(projection) => projection.expr.iter().any(has_effect),
         _ => false,
     };
     below.exists(|node| Ok(is_volatile(node)))
+}
+
+/// Whether a call may have an effect. Series of numbers have none: they are not to be folded.
+fn has_effect(expr: &Expr) -> bool {
+    let is_call = |part: &Expr| match part {
+        Expr::ScalarFunction(call) => {
+            let volatility = call.func.signature().volatility;
+            volatility == Volatility::Volatile && call.func.name() != "generate_series_array"
+        }
+        _ => false,
+    };
+    expr.exists(|part| Ok(is_call(part))).unwrap_or(true)
 }
 
 /// [`ReplaceDistinctWithAggregate`] over such plans: it drops a `DISTINCT` of columns that are a key.

@@ -90,21 +90,25 @@ impl Tpch {
                         constraints: Arc::default(),
                         id,
                         statistics: Arc::new(statistics(&draft.schema, rows, pages)),
-                        name: t.name.clone(),
+                        name: t.name.name.clone(),
                         schema: draft.schema,
                         primary_key: draft.primary_key,
                         indexes: vec![],
                     };
-                    tables.insert(t.name, def);
+                    tables.insert(t.name.name, def);
                 }
                 Statement::CreateIndex(index) => {
-                    let table = tables.get_mut(&index.table).unwrap();
+                    let table = tables.get_mut(&index.table.name).unwrap();
                     let ordinal = |c: &String| table.schema.ordinal(c).unwrap();
                     let columns = index.columns.iter().map(ordinal).collect();
                     table.indexes.push(Arc::new(IndexDef {
                         unique: index.unique,
                         method: index.method,
-                        ..IndexDef::new(IndexId(i as u32), &index.name, columns)
+                        ..IndexDef::new(
+                            IndexId(i as u32),
+                            index.name.as_deref().unwrap_or_default(),
+                            columns,
+                        )
                     }));
                     let mut with = TableStatistics::clone(&table.statistics);
                     with.index_leaf_pages.push(with.row_count / 150);
