@@ -66,7 +66,7 @@ fn queries_read_what_is_lent_until_it_is_taken_back() {
         ("update n set a = 1", "42P01"),
         ("delete from n", "42P01"),
         ("drop table n", "42P01"),
-        ("select count(*) from public.n", "200000"),
+        ("select count(*) from public.n", "42P01"),
     ];
     for (text, expected) in cases {
         assert_eq!(outcome(&mut session, text), expected, "{text}");

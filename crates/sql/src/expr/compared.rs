@@ -76,6 +76,8 @@ fn formed(value: &Node, schema: &Schema) -> Result<Node> {
 }
 
 /// The form of a value that equal values share.
+// A derived equality would move out of the shared parts; it compares what is hashed.
+#[allow(clippy::derived_hash_with_manual_eq)]
 #[derive(Debug, Eq, Hash)]
 struct Form {
     value: Node,
@@ -124,6 +126,8 @@ impl PhysicalExpr for Form {
 }
 
 /// A comparison by PostgreSQL's order.
+// A derived equality would move out of the shared parts; it compares what is hashed.
+#[allow(clippy::derived_hash_with_manual_eq)]
 #[derive(Debug, Eq, Hash)]
 struct Compared {
     left: Node,

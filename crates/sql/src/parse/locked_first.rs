@@ -15,10 +15,10 @@ use crate::walk::{visit_expressions, visit_expressions_mut};
 /// Takes the queries that lock rows out of an `UPDATE`.
 pub(super) fn of_update(update: &mut ast::Update) -> SqlResult<Vec<Statement>> {
     let mut taken = Taken::default();
-    taken.from_expressions(&mut update.selection)?;
-    taken.from_expressions(&mut update.assignments)?;
+    taken.take_of_expressions(&mut update.selection)?;
+    taken.take_of_expressions(&mut update.assignments)?;
     if let Some(ast::UpdateTableFromKind::AfterSet(from)) = &mut update.from {
-        taken.from_relations(from)?;
+        taken.take_of_relations(from)?;
     }
     taken.statements()
 }
@@ -26,8 +26,8 @@ pub(super) fn of_update(update: &mut ast::Update) -> SqlResult<Vec<Statement>> {
 /// Takes the queries that lock rows out of a `DELETE`.
 pub(super) fn of_delete(delete: &mut ast::Delete) -> SqlResult<Vec<Statement>> {
     let mut taken = Taken::default();
-    taken.from_expressions(&mut delete.selection)?;
-    taken.from_relations(delete.using.as_deref_mut().unwrap_or_default())?;
+    taken.take_of_expressions(&mut delete.selection)?;
+    taken.take_of_relations(delete.using.as_deref_mut().unwrap_or_default())?;
     taken.statements()
 }
 
@@ -43,7 +43,7 @@ pub(super) fn behind(parts: Vec<Statement>, body: Statement) -> Statement {
 struct Taken(Vec<ast::Query>);
 
 impl Taken {
-    fn from_expressions(&mut self, tree: &mut impl ast::VisitMut) -> SqlResult<()> {
+    fn take_of_expressions(&mut self, tree: &mut impl ast::VisitMut) -> SqlResult<()> {
         let broken = visit_expressions_mut(tree, |expr| {
             let query = match expr {
                 Expr::Subquery(query)
@@ -62,7 +62,7 @@ impl Taken {
         }
     }
 
-    fn from_relations(&mut self, relations: &mut [TableWithJoins]) -> SqlResult<()> {
+    fn take_of_relations(&mut self, relations: &mut [TableWithJoins]) -> SqlResult<()> {
         for TableWithJoins { relation, joins } in relations {
             let joined = joins.iter_mut().map(|join| &mut join.relation);
             for factor in [relation].into_iter().chain(joined) {

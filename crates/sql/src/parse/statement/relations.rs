@@ -29,12 +29,10 @@ impl Statement {
             Statement::Vacuum(vacuum) => vacuum.tables.iter().collect(),
             Statement::Reorganize { table } => vec![table],
             Statement::Role(RoleStatement::Owner { relation, .. }) => vec![relation],
-            Statement::Role(RoleStatement::Grant(Grant { target, .. })) => match target {
-                GrantTarget::Relations(names) | GrantTarget::Sequences(names) => {
-                    names.iter().collect()
-                }
-                _ => vec![],
-            },
+            Statement::Role(RoleStatement::Grant(Grant {
+                target: GrantTarget::Relations(names) | GrantTarget::Sequences(names),
+                ..
+            })) => names.iter().collect(),
             Statement::WithWrites(with) => {
                 with.parts.iter().chain([&*with.body]).flat_map(Statement::relations).collect()
             }
