@@ -60,7 +60,13 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
         name_sequences(&mut draft, snapshot)?;
     }
     let def = stored_as(said_storage(create)?, writing, &draft, &mut ids)?;
-    if let Some(index) = def.indexes.iter().find(|index| snapshot.has_relation(&index.name)) {
+    // A temporary table hides the table of its name with all indexes of that one.
+    let is_hidden = |name: &str| {
+        let table = snapshot.index(name).map(|(entry, _)| &entry.def.name);
+        create.temporary && table == Some(&create.name.name)
+    };
+    let is_taken = |name: &str| snapshot.has_relation(name) && !is_hidden(name);
+    if let Some(index) = def.indexes.iter().find(|index| is_taken(&index.name)) {
         return Err(exists(&index.name));
     }
     let remote = match &create.location {

@@ -336,6 +336,9 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     results.extend(else_expr.map(|e| *e));
     settle(&mut results, schema)?;
     unify(&mut results, schema)?;
+    // The type of the last one, behind ELSE, goes before the others.
+    let (thens, otherwise) = results.split_at_mut(branches);
+    blanks::unify(otherwise.iter_mut().chain(thens), schema)?;
     let whens = tests.split_off(subject);
     let otherwise = results.split_off(branches).pop().map(Box::new);
     let subject = tests.pop().map(Box::new);
@@ -385,7 +388,10 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
                 return null_if_equal(given.args, schema);
             }
             "nullif" => return nulls::null_if_aligned(given, schema),
-            _ => unify(&mut given.args, schema)?,
+            _ => {
+                unify(&mut given.args, schema)?;
+                blanks::unify(given.args.iter_mut(), schema)?;
+            }
         }
     }
     nulls::prefer_double(&mut given, schema)?;

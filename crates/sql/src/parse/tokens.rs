@@ -147,11 +147,13 @@ pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
             _ => levels.last_mut().into_iter().for_each(|l| l.chain += 1),
         }
         let depth = levels.last().map_or(0, Level::depth);
-        let is_nested = levels.len().max(prefixes) > NESTING_MAX || brackets > BRACKETS_MAX;
-        if is_nested || depth > chain_max {
-            let Location { line, column } = token.span.start;
-            return Err(too_deep().at(position(text, line, column)));
-        }
+        let error = match () {
+            () if brackets > BRACKETS_MAX => too_many_dimensions(),
+            () if levels.len().max(prefixes) > NESTING_MAX || depth > chain_max => too_deep(),
+            () => continue,
+        };
+        let Location { line, column } = token.span.start;
+        return Err(error.at(position(text, line, column)));
     }
     Ok(())
 }
@@ -193,6 +195,11 @@ impl Level {
     fn next(&mut self) {
         *self = Level { before: self.depth(), ..Level::default() };
     }
+}
+
+fn too_many_dimensions() -> SqlError {
+    let message = "number of array dimensions exceeds the maximum allowed (6)";
+    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
 }
 
 pub(crate) fn too_deep() -> SqlError {

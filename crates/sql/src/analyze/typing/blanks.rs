@@ -1,11 +1,13 @@
 //! Blanks at the end of values of `char(n)`: where such values are compared they do not count. Columns hold
-//! none, so constants beside them lose theirs.
+//! none, so constants beside them lose theirs, and so do texts that become such values.
 
-use datafusion_common::{DFSchema, ExprSchema, ScalarValue};
-use datafusion_expr::Expr;
+use datafusion_common::{DFSchema, ExprSchema, Result, ScalarValue};
+use datafusion_expr::{Expr, ExprSchemable};
 use types::oid;
 
 use crate::analyze::told::told_oid;
+use crate::analyze::typing::unknown;
+use crate::functions::library::call;
 
 /// Takes the blanks from the end of constants that are compared with such a value.
 pub(crate) fn taken_from(exprs: &mut [Expr], schema: &DFSchema) {
@@ -15,6 +17,29 @@ pub(crate) fn taken_from(exprs: &mut [Expr], schema: &DFSchema) {
     exprs.iter_mut().filter_map(constant).for_each(|text| {
         text.truncate(text.trim_end_matches(' ').len());
     });
+}
+
+/// Values that get one type: that of the first one which has any, and the texts beside a `char(n)` are such values.
+pub(crate) fn unify<'a>(
+    exprs: impl Iterator<Item = &'a mut Expr>,
+    schema: &DFSchema,
+) -> Result<()> {
+    let mut typed = exprs.filter(|e| unknown(e).is_none());
+    let is_char = |e: &Expr| is_padded(e, schema);
+    if !typed.next().is_some_and(|first| is_char(first)) {
+        return Ok(());
+    }
+    for other in typed.filter(|other| !is_char(other)) {
+        if other.get_type(schema)?.is_string() {
+            *other = without(std::mem::take(other))?;
+        }
+    }
+    Ok(())
+}
+
+/// The text without blanks at its end.
+pub(crate) fn without(text: Expr) -> Result<Expr> {
+    call("rtrim", vec![text])
 }
 
 fn is_padded(expr: &Expr, schema: &DFSchema) -> bool {

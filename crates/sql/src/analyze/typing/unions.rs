@@ -7,8 +7,10 @@ use arrow_schema::DataType;
 use datafusion_common::{DFSchema, DataFusionError, JoinType, NullEquality, Result};
 use datafusion_expr::logical_plan::{Distinct, Join};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union, cast};
-use types::{SqlError, SqlState};
+use types::{SqlError, SqlState, oid};
 
+use crate::analyze::told::told_oid;
+use crate::analyze::typing::blanks::without;
 use crate::analyze::typing::numbers::common_number;
 use crate::analyze::typing::{read, unknown};
 
@@ -95,10 +97,39 @@ fn settle(inputs: &mut [LogicalPlan], operation: &str) -> Result<()> {
     let column_count = inputs.first().map_or(0, |input| input.schema().fields().len());
     let types = (0..column_count).map(|at| common_type(inputs, at, operation));
     let types = types.collect::<Result<Vec<_>>>()?;
+    let are_char: Vec<bool> = (0..column_count).map(|at| is_char(inputs, at)).collect();
     for input in inputs {
         *input = with_types(std::mem::take(input), &types)?;
+        *input = without_blanks(std::mem::take(input), &are_char)?;
     }
     Ok(())
+}
+
+/// Whether the first query that has a type for a column has `char(n)`, which the texts of the others become.
+fn is_char(inputs: &[LogicalPlan], at: usize) -> bool {
+    let first = inputs.iter().find(|input| literal(input, at).is_none());
+    first.is_some_and(|input| told_oid(input.schema().field(at)) == oid::BPCHAR)
+}
+
+/// Takes the blanks from the ends of texts in these columns.
+fn without_blanks(input: LogicalPlan, are_char: &[bool]) -> Result<LogicalPlan> {
+    let loses = |at: usize| {
+        let field = input.schema().field(at);
+        let is_text = field.data_type().is_string() && told_oid(field) != oid::BPCHAR;
+        are_char[at] && is_text && literal(&input, at).is_none()
+    };
+    if !(0..are_char.len()).any(loses) {
+        return Ok(input);
+    }
+    let outputs = input.schema().iter().enumerate().map(|(at, (qualifier, field))| {
+        let column = Expr::Column((qualifier, field).into());
+        match loses(at) {
+            true => Ok(without(column)?.alias_qualified(qualifier.cloned(), field.name())),
+            false => Ok(column),
+        }
+    });
+    let outputs = outputs.collect::<Result<Vec<_>>>()?;
+    LogicalPlanBuilder::from(input).project(outputs)?.build()
 }
 
 /// The type of a column; `None` where it stays what it is.

@@ -1,11 +1,14 @@
-//! What `percentile_cont` is of the sorted values: the one at a share of them, between two of them in proportion.
+//! What `percentile_cont` is of all values: once sorted, the one at a share of them, between two in proportion.
 
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, IntervalMonthDayNanoType};
 use arrow_array::{Array, ArrayRef, Float64Array, IntervalMonthDayNanoArray, ListArray};
 use arrow_schema::DataType;
+use types::equality::interval_length;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::cast::floats::cast_exactly;
@@ -16,7 +19,7 @@ use crate::functions::scalar::overload::{Args, Functions, Ty};
 pub(crate) fn register(functions: &mut Functions) {
     functions.strict(
         "percentile_of",
-        &[Ty::List, Ty::Float],
+        &[Ty::List, Ty::Float, Ty::Bool],
         |args, _| match element(&args[0]) {
             Some(DataType::Interval(_)) => LogicalType::Interval.arrow(),
             _ => DataType::Float64,
@@ -50,42 +53,53 @@ fn numbers(args: &Args<'_>, lists: &ListArray) -> SqlResult<ArrayRef> {
     let values = cast_exactly(values, &DataType::Float64).map_err(from_library)?;
     let values = values.as_primitive::<Float64Type>();
     Ok(Arc::new(args.each::<_, Float64Array>(|row| {
-        let Some(Place { low, high, share }) = place(args, lists, row)? else { return Ok(None) };
-        let (low, high) = (values.value(low), values.value(high));
+        let mut all = values.values()[range(lists, row)].to_vec();
+        all.sort_unstable_by(|a, b| order(*a, *b));
+        let Some(Place { low, high, share }) = place(args, &mut all, row)? else { return Ok(None) };
         Ok(Some(if share == 0.0 { low } else { low + share * (high - low) }))
     })?))
+}
+
+/// Not a number is the greatest.
+fn order(a: f64, b: f64) -> Ordering {
+    a.is_nan().cmp(&b.is_nan()).then_with(|| a.total_cmp(&b))
 }
 
 fn spans(args: &Args<'_>, lists: &ListArray) -> SqlResult<ArrayRef> {
     let values = lists.values().as_primitive::<IntervalMonthDayNanoType>();
     Ok(Arc::new(args.each::<_, IntervalMonthDayNanoArray>(|row| {
-        let Some(Place { low, high, share }) = place(args, lists, row)? else { return Ok(None) };
-        let (low, high) = (values.value(low), values.value(high));
+        let mut all = values.values()[range(lists, row)].to_vec();
+        all.sort_by_key(|span| interval_length(*span));
+        let Some(Place { low, high, share }) = place(args, &mut all, row)? else { return Ok(None) };
         let distance = added(high, low, -1)?;
         added(multiplied(distance, share)?, low, 1).map(Some)
     })?))
 }
 
+fn range(lists: &ListArray, row: usize) -> Range<usize> {
+    let offsets = lists.value_offsets();
+    offsets[row] as usize..offsets[row + 1] as usize
+}
+
 /// Between which values a share of all lies, and how far from the first.
-struct Place {
-    low: usize,
-    high: usize,
+struct Place<T> {
+    low: T,
+    high: T,
     share: f64,
 }
 
-/// `None` of no values.
-fn place(args: &Args<'_>, lists: &ListArray, row: usize) -> SqlResult<Option<Place>> {
+/// The place in values that are sorted; `None` of no values.
+fn place<T: Copy>(args: &Args<'_>, all: &mut [T], row: usize) -> SqlResult<Option<Place<T>>> {
     let wanted = args.float(1, row);
     if !(0.0..=1.0).contains(&wanted) {
         let message = format!("percentile value {wanted} is not between 0 and 1");
         return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }
-    let (first, count) = (lists.value_offsets()[row] as usize, lists.value_length(row));
-    if count == 0 {
-        return Ok(None);
+    let Some(last) = all.len().checked_sub(1) else { return Ok(None) };
+    if args.arrays[2].as_boolean().value(row) {
+        all.reverse();
     }
-    let at = wanted * f64::from(count - 1);
+    let at = wanted * last as f64;
     let (low, high) = (at.floor(), at.ceil());
-    let place = |at: f64| first + at as usize;
-    Ok(Some(Place { low: place(low), high: place(high), share: at - low }))
+    Ok(Some(Place { low: all[low as usize], high: all[high as usize], share: at - low }))
 }
