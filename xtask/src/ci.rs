@@ -80,6 +80,8 @@ const SCRIPTS: &[Step] = &[
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),
     ("python", Work::Script("python3", &["crates/python/tests/run.py"])),
     ("pairs of statements", Work::Script("python3", &["tests/sql/pairs.py", "--quick"])),
+    ("large statements", Work::Script("python3", &["tests/deploy/large_statements.py", "--gate"])),
+    ("equality of values", Work::Script("python3", &["tests/sql/equality.py", "--replay"])),
     ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),
     ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),

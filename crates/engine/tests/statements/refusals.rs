@@ -76,7 +76,7 @@ const NAMED: [(&str, &str); 47] = [
     ("create schema s", "CREATE SCHEMA"),
     ("create type x as (a int)", "CREATE TYPE"),
     ("create domain x as int", "CREATE DOMAIN"),
-    ("create extension x", "CREATE EXTENSION"),
+    ("create extension x", "extension \"x\" is not available"),
     ("create trigger x before insert on t execute function f()", "CREATE TRIGGER"),
     ("create materialized view m as select 1", "MATERIALIZED VIEW"),
     ("refresh materialized view m", "REFRESH MATERIALIZED VIEW"),

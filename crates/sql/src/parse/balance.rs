@@ -70,6 +70,11 @@ struct Balance {
 }
 
 impl Balance {
+    /// The levels that an expression is: parentheses are gone once it is read.
+    fn levels(expr: &Expr) -> usize {
+        usize::from(!matches!(expr, Expr::Nested(_)))
+    }
+
     fn enter(&mut self, levels: usize) -> ControlFlow<()> {
         self.depth += levels;
         if self.depth > self.depth_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -102,11 +107,11 @@ impl VisitorMut for Balance {
             let left = self.operators_left.checked_sub(1);
             self.operators_left = left.map_or(ControlFlow::Break(()), ControlFlow::Continue)?;
         }
-        self.enter(1)
+        self.enter(Balance::levels(expr))
     }
 
-    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<()> {
-        self.leave(1)
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.leave(Balance::levels(expr))
     }
 }
 

@@ -86,7 +86,7 @@ fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
     if words.is_parenthesis() {
         let dialect = super::dialect::Postgres::for_length(words.rest().len());
         let mut parser = Parser::new(&dialect)
-            .with_recursion_limit(tokens::NESTING_MAX)
+            .with_recursion_limit(tokens::nesting_max())
             .with_tokens_with_locations(words.rest()[1..].to_vec());
         let list = parser.parse_comma_separated(Parser::parse_expr);
         arguments = list.map_err(|e| syntax_error(text, None, e))?;

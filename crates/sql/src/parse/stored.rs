@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str) -> Result<Query, ParserError> {
     clauses::apply(&mut words);
     let dialect = Postgres::for_length(text.len());
     Ok(*Parser::new(&dialect)
-        .with_recursion_limit(2 * tokens::NESTING_MAX)
+        .with_recursion_limit(2 * tokens::nesting_max())
         .with_tokens_with_locations(words)
         .parse_query()?)
 }

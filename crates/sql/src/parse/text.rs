@@ -67,7 +67,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
     let dialect = dialect::Postgres::for_length(tokens.len());
     let mut parser = Parser::new(&dialect)
         // Parentheses behind an operator take two steps: one for the operand, one for what is in them.
-        .with_recursion_limit(2 * tokens::NESTING_MAX)
+        .with_recursion_limit(2 * tokens::nesting_max())
         .with_tokens_with_locations(tokens);
     let statement = parser.parse_statement();
     let mut statement = statement

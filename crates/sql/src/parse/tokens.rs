@@ -13,9 +13,17 @@ pub(crate) type Tokens = Vec<TokenWithSpan>;
 /// Longest text that is parsed, in bytes: tokens take some 100 bytes each, so this bounds memory.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
 
-/// Deepest nesting of parentheses and subqueries that the parser follows. Parser, binder and optimiser
-/// recurse once or more per level.
-pub(crate) const NESTING_MAX: usize = 48;
+/// Deepest nesting of parentheses and subqueries that the parser follows on a stack of unknown length. Parser,
+/// binder and optimiser recurse once or more per level.
+const NESTING_MAX: usize = 48;
+
+/// The stack that a level of nesting must have, where it is known how much there is.
+const NESTED_BYTES: usize = 200 << 10;
+
+/// Deepest nesting of parentheses and subqueries that the parser follows on this thread.
+pub(crate) fn nesting_max() -> usize {
+    stdx::stack_left().map_or(NESTING_MAX, |left| NESTING_MAX.max(left / NESTED_BYTES))
+}
 
 /// Most tokens without a comma between them on the path to any point of a statement: a chain of
 /// operators (`1 + 1 + ..`) makes a tree as deep as it is long. `balance` takes long chains apart or
@@ -122,6 +130,7 @@ pub(crate) fn plain_modes(tokens: &mut Tokens) {
 pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     let mut levels = vec![Level::default()];
     let (mut prefixes, mut brackets) = (0, 0);
+    let nesting_max = nesting_max();
     let chain_max = stdx::stack_left().map_or(CHAIN_MAX, |left| left / CHAIN_TOKEN_BYTES);
     for token in tokens {
         if matches!(&token.token, Token::Number(digits, _) if digits.len() > NUMBER_MAX) {
@@ -149,7 +158,7 @@ pub(crate) fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
         let depth = levels.last().map_or(0, Level::depth);
         let error = match () {
             () if brackets > BRACKETS_MAX => too_many_dimensions(),
-            () if levels.len().max(prefixes) > NESTING_MAX || depth > chain_max => too_deep(),
+            () if levels.len().max(prefixes) > nesting_max || depth > chain_max => too_deep(),
             () => continue,
         };
         let Location { line, column } = token.span.start;

@@ -28,7 +28,7 @@ impl Template {
     /// is told when it runs.
     pub fn relations(&self) -> Vec<NamedRelation> {
         let dialect = PostgreSqlDialect {};
-        let parser = Parser::new(&dialect).with_recursion_limit(2 * tokens::NESTING_MAX);
+        let parser = Parser::new(&dialect).with_recursion_limit(2 * tokens::nesting_max());
         let statement = parser.with_tokens_with_locations(self.tokens().clone()).parse_statement();
         let Ok(mut statement) = statement else { return vec![] };
         if balance(&mut statement).is_err() {
