@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use engine::{CheckReport, Database, Options, SqlResult, probe_damage};
+use engine::{
+    CheckReport, Database, DeviceChoice, DeviceProfile, Options, SqlResult, probe_damage,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::shell::{exit, fatal_text};
@@ -66,7 +68,9 @@ fn reported(checked: SqlResult<CheckReport>) -> ExitCode {
 
 fn check(file: &Path, memory: Option<usize>) -> SqlResult<CheckReport> {
     let memory_bytes = memory.unwrap_or(MEMORY_BYTES);
-    let options = Options { memory_bytes, ..pg::options() };
+    let device = DeviceChoice::Fixed(DeviceProfile::default());
+    // A copy stays what it is: its archive knows it by its header.
+    let options = Options { memory_bytes, unchanged: true, device, ..pg::options() };
     if let Some(problem) = probe_damage(file, &options)? {
         return Ok(CheckReport { problems: vec![problem], ..CheckReport::default() });
     }

@@ -70,11 +70,11 @@ impl fmt::Display for CheckReport {
 pub fn probe_damage(path: &Path, options: &Options) -> SqlResult<Option<String>> {
     let config = runtime::Config { workers: 1, ring: RingChoice::Auto, ..Default::default() };
     let runtime = Runtime::start(config).map_err(|e| SqlError::internal(e.to_string()))?;
-    let (path, direct) = (path.to_owned(), options.direct);
+    let (path, direct, unchanged) = (path.to_owned(), options.direct, options.unchanged);
     let opened = door::wait(&runtime.handle(), || {
         Box::pin(async {
             let pool_bytes = PROBE_BYTES;
-            let options = StoreOptions { pool_bytes, direct, ..StoreOptions::default() };
+            let options = StoreOptions { pool_bytes, direct, unchanged, ..StoreOptions::default() };
             Store::open(&path, options).await?.close().await;
             Ok(())
         })

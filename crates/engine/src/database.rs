@@ -106,7 +106,7 @@ impl Database {
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
         let store_options = options.of_store(shares.pool)?;
         let (page_size, is_wanted) = (store_options.page_size, options.page_bytes.is_some());
-        let configuration = &options.configuration;
+        let (is_unchanged, configuration) = (store_options.unchanged, &options.configuration);
         let snapshots = configuration.count("object_store_snapshots");
         let stores = Stores::new(configuration.list("object_store_hosts"), snapshots);
         let (file, watch) = (path.to_owned(), options.recovery_watch.clone());
@@ -125,7 +125,9 @@ impl Database {
                 if is_wanted {
                     has_pages_of(&store, page_size)?;
                 }
-                remove_leftovers(&file).await;
+                if !is_unchanged {
+                    recovery::remove_leftovers(&file).await;
+                }
                 let mut snapshot = catalog::persist::load(&store).await?;
                 snapshot.stores = stores;
                 SqlResult::Ok((store, snapshot))
@@ -564,21 +566,6 @@ fn has_pages_of(store: &Store, wanted: u32) -> SqlResult<()> {
     Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message).with_hint(
         "The size of pages is chosen when a database is created; leave it out to open this one.",
     ))
-}
-
-/// Removes what sorts and queries of a process that died left behind.
-async fn remove_leftovers(path: &Path) {
-    let Some(directory) = path.parent() else { return };
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let starts = ["sort-", "spill-"].map(|kind| {
-        let start = path.with_added_extension(kind);
-        start.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    });
-    for name in runtime::fs::list(directory).await.unwrap_or_default() {
-        if starts.iter().any(|start| name.starts_with(start)) {
-            runtime::fs::remove(directory.join(name)).await.ok();
-        }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -51,6 +51,9 @@ pub struct Options {
     pub configuration: Arc<Configuration>,
     /// Where what becomes of the database is archived, so that a backup leads to any later moment.
     pub archive: Option<ArchiveOptions>,
+    /// The database file is only read, and stays as it is: what is written, recovery included, is gone with the
+    /// process.
+    pub unchanged: bool,
     /// Who is told how far recovery has come, if it takes long.
     pub recovery_watch: Option<RecoveryWatch>,
     /// Where the planner's profile of the device comes from.
@@ -103,6 +106,7 @@ impl Options {
             log: true,
             log_durability: self.log_durability,
             archive: self.archive.clone(),
+            unchanged: self.unchanged,
             ..StoreOptions::default()
         })
     }
@@ -123,6 +127,7 @@ impl Options {
             configuration: Arc::default(),
             archive: None,
             recovery_watch: None,
+            unchanged: false,
             device: DeviceChoice::Probed,
             system,
             simulation: None,

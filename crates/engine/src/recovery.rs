@@ -1,6 +1,7 @@
 //! Whoever opens a database learns how far its recovery has come, if it takes long.
 
 use std::fmt;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,21 @@ fn said(step: RecoveryStep, elapsed: Duration) -> String {
         RecoveryPhase::Checkpoint => "a checkpoint is being made".to_owned(),
     };
     format!("recovery in progress, elapsed time: {:.1} s: {what}", elapsed.as_secs_f64())
+}
+
+/// Removes what sorts and queries of a process that died left behind.
+pub(crate) async fn remove_leftovers(path: &Path) {
+    let Some(directory) = path.parent() else { return };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let starts = ["sort-", "spill-"].map(|kind| {
+        let start = path.with_added_extension(kind);
+        start.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    });
+    for name in runtime::fs::list(directory).await.unwrap_or_default() {
+        if starts.iter().any(|start| name.starts_with(start)) {
+            runtime::fs::remove(directory.join(name)).await.ok();
+        }
+    }
 }
 
 #[cfg(test)]

@@ -107,6 +107,7 @@ async fn open(path: &Path) -> SqlResult<File> {
         create: true,
         direct: true,
         lock: false,
+        overlay: false,
         create_new: false,
     };
     let file = File::open(path, options).await.map_err(failed)?;

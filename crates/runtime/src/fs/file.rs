@@ -3,10 +3,11 @@
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::fs::descriptor::{heeds_dsync, unlock};
 use crate::fs::options::FileBackend;
+use crate::fs::overlay::Written;
 use crate::known::Known;
 use crate::sim::disk::Handle;
 
@@ -16,6 +17,13 @@ pub(crate) enum Node {
     Sim(Handle),
 }
 
+/// Where what is written to a file goes that stays as it is.
+pub(super) struct Overlay {
+    /// Has no name, and holes where nothing was written.
+    pub(super) scratch: File,
+    pub(super) written: Mutex<Written>,
+}
+
 struct Inner {
     node: Node,
     path: PathBuf,
@@ -23,6 +31,8 @@ struct Inner {
     known: Known,
     /// Holds the lock of the file.
     locked: bool,
+    /// Where what is written goes, if the file is to stay as it is.
+    overlay: OnceLock<Overlay>,
 }
 
 impl Drop for Inner {
@@ -50,12 +60,35 @@ impl File {
     /// `locked`: the descriptor has the lock of the file.
     pub(crate) fn of_system(fd: OwnedFd, path: &Path, backend: FileBackend, locked: bool) -> File {
         let (node, path) = (Node::System(fd), path.to_owned());
-        File(Arc::new(Inner { node, path, backend, known: Known::new(), locked }))
+        File(Arc::new(Inner {
+            node,
+            path,
+            backend,
+            known: Known::new(),
+            locked,
+            overlay: OnceLock::new(),
+        }))
     }
 
     pub(crate) fn of_sim(handle: Handle, path: &Path, backend: FileBackend) -> File {
         let (node, path) = (Node::Sim(handle), path.to_owned());
-        File(Arc::new(Inner { node, path, backend, known: Known::new(), locked: false }))
+        File(Arc::new(Inner {
+            node,
+            path,
+            backend,
+            known: Known::new(),
+            locked: false,
+            overlay: OnceLock::new(),
+        }))
+    }
+
+    /// Leaves the file as it is from now on.
+    pub(super) fn lay_over(&self, overlay: Overlay) {
+        assert!(self.0.overlay.set(overlay).is_ok(), "a file has one overlay");
+    }
+
+    pub(super) fn overlay(&self) -> Option<&Overlay> {
+        self.0.overlay.get()
     }
 
     pub(crate) fn known(&self) -> &Known {

@@ -6,6 +6,7 @@ pub(crate) mod file;
 mod names;
 pub(crate) mod open;
 pub(crate) mod options;
+mod overlay;
 mod polling;
 mod transfers;
 

@@ -2,14 +2,18 @@
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use super::durability::Durability;
-use super::file::File;
+use super::file::{File, Overlay};
 use super::options::OpenOptions;
+use super::overlay::Written;
 use crate::buf::IoBuf;
+use crate::lock::lock;
 use crate::op::{Answer, Bufs, Meta, Op, Spans, Transfer};
 use crate::pending::{Pending, begin};
 
@@ -19,6 +23,9 @@ pub const VECTOR_COUNT_MAX: usize = 1024;
 impl File {
     /// Opens a file. Errors are the system's.
     pub async fn open(path: impl AsRef<Path>, options: OpenOptions) -> io::Result<File> {
+        if options.overlay {
+            return open_overlaid(path.as_ref(), options).await;
+        }
         match meta(Meta::Open(path.as_ref().to_owned(), options)).await? {
             Answer::File(file) => Ok(file),
             _ => unreachable!("open answers with a file"),
@@ -31,11 +38,13 @@ impl File {
 
     /// Reads at `offset` into `buf`: at most its length, 0 bytes only at the end of the file.
     pub fn read_at(&self, buf: IoBuf, offset: u64) -> OneTransfer {
+        assert!(self.overlay().is_none(), "a file with an overlay is read by the exact forms");
         OneTransfer(begin(Op::Read(self.transfer(Bufs::One(buf), 0, offset))))
     }
 
     /// Writes the bytes of `buf` at `offset`, perhaps only the first of them.
     pub fn write_at(&self, buf: IoBuf, offset: u64) -> OneTransfer {
+        assert!(self.overlay().is_none(), "a file with an overlay is written by the exact forms");
         OneTransfer(begin(Op::Write(self.transfer(Bufs::One(buf), 0, offset))))
     }
 
@@ -81,6 +90,7 @@ impl File {
 
     /// Reads at `offset` into several buffers, in one request. At most [`VECTOR_COUNT_MAX`].
     pub fn read_vectored_at(&self, bufs: Vec<IoBuf>, offset: u64) -> ManyTransfer {
+        assert!(self.overlay().is_none(), "a file with an overlay is read by the exact forms");
         ManyTransfer(begin(Op::Read(self.transfer(many(bufs), 0, offset))))
     }
 
@@ -107,11 +117,17 @@ impl File {
     /// Makes the written bytes (and the length) durable. After an error nothing is known of any
     /// earlier write: never retry, recover.
     pub async fn sync_data(&self) -> io::Result<()> {
+        if self.overlay().is_some() {
+            return Ok(());
+        }
         begin(Op::SyncData(self.clone())).await.0.into_count().map(drop)
     }
 
     /// The length in bytes.
     pub async fn len(&self) -> io::Result<u64> {
+        if let Some(overlay) = self.overlay() {
+            return Ok(lock(&overlay.written).len);
+        }
         match meta(Meta::Len(self.clone())).await? {
             Answer::Len(len) => Ok(len),
             _ => unreachable!("len answers with a length"),
@@ -120,11 +136,19 @@ impl File {
 
     /// Cuts or extends the file; new bytes read as zero.
     pub async fn set_len(&self, len: u64) -> io::Result<()> {
+        if let Some(overlay) = self.overlay() {
+            return set_len_overlaid(overlay, len).await;
+        }
         meta(Meta::SetLen(self.clone(), len)).await.map(drop)
     }
 
     /// Reserves space and extends the file to `offset + len` at least.
     pub async fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        if let Some(overlay) = self.overlay() {
+            let end = offset + len;
+            let is_longer = end > lock(&overlay.written).len;
+            return if is_longer { set_len_overlaid(overlay, end).await } else { Ok(()) };
+        }
         meta(Meta::Allocate(self.clone(), offset, len)).await.map(drop)
     }
 }
@@ -188,8 +212,16 @@ fn transfer_of(op: Op) -> Transfer {
     }
 }
 
+async fn whole(transfer: Transfer, write: bool) -> (io::Result<()>, Bufs) {
+    match transfer.file.overlay() {
+        None => to_its_end(transfer, write).await,
+        // Rare, and no part of the frames of those that read and write files as they are.
+        Some(_) => Box::pin(whole_overlaid(transfer, write)).await,
+    }
+}
+
 /// Repeats a transfer until it is whole: short ones are legal and continued.
-async fn whole(mut transfer: Transfer, write: bool) -> (io::Result<()>, Bufs) {
+async fn to_its_end(mut transfer: Transfer, write: bool) -> (io::Result<()>, Bufs) {
     loop {
         let left = transfer.len();
         if left == 0 {
@@ -212,4 +244,65 @@ async fn whole(mut transfer: Transfer, write: bool) -> (io::Result<()>, Bufs) {
 
 fn nothing_moved(write: bool) -> io::Error {
     io::Error::from(if write { io::ErrorKind::WriteZero } else { io::ErrorKind::UnexpectedEof })
+}
+
+/// Opens a file only to read it, with an overlay for what is written.
+async fn open_overlaid(path: &Path, options: OpenOptions) -> io::Result<File> {
+    let only_read = OpenOptions { write: false, overlay: false, ..options };
+    let file = Box::pin(File::open(path, only_read)).await?;
+    let written = Mutex::new(Written::new(file.len().await?));
+    let name = scratch_name();
+    let writable =
+        OpenOptions { read: true, write: true, create_new: true, ..OpenOptions::default() };
+    let scratch = Box::pin(File::open(&name, writable)).await?;
+    meta(Meta::Remove(name)).await?;
+    file.lay_over(Overlay { scratch, written });
+    Ok(file)
+}
+
+/// A name that no other process and no other file of this one has, while that has it.
+fn scratch_name() -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("overlay-{}-{count}", std::process::id()))
+}
+
+async fn set_len_overlaid(overlay: &Overlay, len: u64) -> io::Result<()> {
+    meta(Meta::SetLen(overlay.scratch.clone(), len)).await?;
+    lock(&overlay.written).set_len(len);
+    Ok(())
+}
+
+/// A transfer of a file with an overlay, from one to its end.
+async fn whole_overlaid(mut transfer: Transfer, write: bool) -> (io::Result<()>, Bufs) {
+    let file = transfer.file.clone();
+    let overlay = file.overlay().expect("only a file with an overlay comes here");
+    if write {
+        let (start, end) = (transfer.offset, transfer.offset + transfer.len() as u64);
+        let scratch = overlay.scratch.clone();
+        let transfer = Transfer { file: scratch, durability: Durability::None, ..transfer };
+        let (written, bufs) = to_its_end(transfer, true).await;
+        if written.is_ok() {
+            lock(&overlay.written).note(start, end);
+        }
+        return (written, bufs);
+    }
+    loop {
+        let left = transfer.len() as u64;
+        let piece = lock(&overlay.written).piece(transfer.offset, left);
+        let source = if piece.is_written { &overlay.scratch } else { &file };
+        if piece.len == left {
+            return to_its_end(Transfer { file: source.clone(), ..transfer }, false).await;
+        }
+        let bufs = Bufs::One(IoBuf::alloc(piece.len as usize));
+        let (offset, durability) = (transfer.offset, Durability::None);
+        let part = Transfer { file: source.clone(), bufs, from: 0, offset, durability };
+        let (read, bufs) = to_its_end(part, false).await;
+        if read.is_err() {
+            return (read, transfer.bufs);
+        }
+        let count = transfer.fill(one(bufs).as_slice());
+        transfer.from += count;
+        transfer.offset += count as u64;
+    }
 }

@@ -120,6 +120,7 @@ async fn open_to_go_on(options: &ArchiveOptions, id: SegmentId) -> Option<File> 
         create_new: false,
         direct: false,
         lock: true,
+        overlay: false,
     };
     File::open(id.path(&options.folder), open).await.ok()
 }

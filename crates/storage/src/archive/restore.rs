@@ -156,6 +156,7 @@ pub async fn restore(
         create_new: true,
         direct: false,
         lock: true,
+        overlay: false,
     };
     let opened = File::open(target, options).await;
     let file = opened.map_err(failed("make the restored file"))?;

@@ -265,6 +265,7 @@ impl Segment {
             create_new: true,
             direct: false,
             lock: true,
+            overlay: false,
         };
         let file = File::open(&path, options).await.map_err(failed(action))?;
         Ok(Segment { id, file, end: 0 })

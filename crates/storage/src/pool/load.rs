@@ -341,8 +341,8 @@ async fn load_run(mut batch: Batch) {
     }
 }
 
-/// One request for the whole run; returns the number of whole pages that came. The rest is read
-/// page by page, so that an error is pinned on the right one.
+/// One request for the whole run; returns the number of pages that came, all or none. After an error they are read
+/// page by page, so that it is pinned on the right one.
 async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
     let buffers = items
         .iter_mut()
@@ -351,9 +351,10 @@ async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
             pool.frame_buffer(item.frame.expect("a run has its frames"))
         })
         .collect();
-    let (outcome, _) = pool.file.read_vectored_at(buffers, pool.offset(items[0].place())).await;
+    let offset = pool.offset(items[0].place());
+    let (outcome, _) = pool.file.read_vectored_exact_at(buffers, offset).await;
     items.iter_mut().for_each(|item| item.in_flight = false);
-    (outcome.unwrap_or(0) / pool.page_size).min(items.len())
+    if outcome.is_ok() { items.len() } else { 0 }
 }
 
 /// Reads and checks one page. A failed read is tried once more: a disk may recover a weak sector

@@ -66,6 +66,9 @@ pub struct StoreOptions {
     /// How much of the extents of a file whose pages lie out of place is to be pages, in percent,
     /// so that not more is rewritten than that takes.
     pub fill_percent: u32,
+    /// The file is only read, and stays as it is: what is written, recovery included, goes to a scratch file
+    /// that is gone with the store.
+    pub unchanged: bool,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,
 }
@@ -82,6 +85,7 @@ impl Default for StoreOptions {
             fill_percent: 60,
             archive: None,
         }
+            unchanged: false,
     }
 }
 

@@ -195,11 +195,12 @@ fn check_catalog(store: Store) -> Result<Store> {
 async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
     let open = OpenOptions {
         read: true,
-        write: true,
+        write: !options.unchanged,
         create: false,
         create_new: create,
         direct: options.direct,
         lock: true,
+        overlay: options.unchanged,
     };
     File::open(path, open).await.map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::ResourceBusy => StorageError::Locked,
