@@ -107,6 +107,7 @@ impl Options {
             log_durability: self.log_durability,
             archive: self.archive.clone(),
             unchanged: self.unchanged,
+            reserve: true,
             ..StoreOptions::default()
         })
     }
@@ -126,8 +127,8 @@ impl Options {
             log_durability: None,
             configuration: Arc::default(),
             archive: None,
-            recovery_watch: None,
             unchanged: false,
+            recovery_watch: None,
             device: DeviceChoice::Probed,
             system,
             simulation: None,

@@ -5,7 +5,7 @@
 //! file system knows no reservations or writes copies (README, rule 18).
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::fs::File;
 use runtime::sync::Semaphore;
@@ -23,6 +23,12 @@ const STEP_PAGES_MAX: u32 = 16 * 1024;
 /// Share of the file that it grows by: an eighth.
 const STEP_SHARE: u32 = 8;
 
+/// Bytes of the reserve, at least and at most, and its share of the file: a statement that deletes few rows changes
+/// pages all over a table, and each of them is in the double-write buffer.
+const RESERVE_BYTES_MIN: u32 = 1 << 20;
+const RESERVE_BYTES_MAX: u32 = 64 << 20;
+const RESERVE_SHARE: u32 = 64;
+
 /// Gives out pages.
 pub(crate) struct Allocator {
     space: Mutex<Space>,
@@ -34,18 +40,50 @@ pub(crate) struct Allocator {
     held: AtomicU32,
     /// One growth at a time.
     growing: Semaphore,
+    /// Whether some pages are kept for what frees space.
+    has_reserve: bool,
+    /// Who may use them now.
+    spenders: AtomicU32,
+}
+
+/// The reserve may be used until this is dropped.
+#[must_use = "the reserve is for what is done while this lives"]
+pub struct SpentReserve(Arc<Allocator>);
+
+impl Drop for SpentReserve {
+    fn drop(&mut self) {
+        self.0.spenders.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Allocator {
-    pub fn new(file: File, page_size: u32, space: Space) -> Allocator {
+    pub fn new(file: File, page_size: u32, space: Space, has_reserve: bool) -> Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
-        Allocator { space, file: Some(file), page_size, held: AtomicU32::new(0), growing }
+        let (held, spenders) = (AtomicU32::new(0), AtomicU32::new(0));
+        Allocator { space, file: Some(file), page_size, held, growing, has_reserve, spenders }
     }
 
     /// An allocator of numbers: pages with these take no space where they are numbered.
     pub fn of_numbers(page_size: u32, space: Space) -> Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
-        Allocator { space, file: None, page_size, held: AtomicU32::new(PAGE_COUNT_MAX), growing }
+        let (held, spenders) = (AtomicU32::new(PAGE_COUNT_MAX), AtomicU32::new(0));
+        Allocator { space, file: None, page_size, held, growing, has_reserve: false, spenders }
+    }
+
+    /// Lets all use the reserve for a while: one frees space, and others take little meanwhile.
+    pub fn spend_reserve(self: &Arc<Self>) -> SpentReserve {
+        self.spenders.fetch_add(1, Ordering::Acquire);
+        SpentReserve(Arc::clone(self))
+    }
+
+    /// Pages that stay free, on a disk that is full, of those for which there is space.
+    pub fn kept(&self) -> u32 {
+        if !self.has_reserve || self.spenders.load(Ordering::Acquire) > 0 {
+            return 0;
+        }
+        let (least, most) =
+            (RESERVE_BYTES_MIN / self.page_size, RESERVE_BYTES_MAX / self.page_size);
+        (self.held() / RESERVE_SHARE).clamp(least, most)
     }
 
     pub fn space(&self) -> MutexGuard<'_, Space> {
@@ -62,12 +100,12 @@ impl Allocator {
     /// # Errors
     /// `Full`; `Io` when the disk is full. Nothing is taken then.
     pub async fn take(&self, pages: u32) -> Result<Extent> {
-        self.take_by(|space, held| space.take(pages, held)).await
+        self.take_by(|space, held| space.take(pages, held, self.kept())).await
     }
 
     /// As `take`, for a bulk load.
     pub async fn take_for_load(&self, load: u64, pages: u32) -> Result<Extent> {
-        self.take_by(|space, held| space.take_for_load(load, pages, held)).await
+        self.take_by(|space, held| space.take_for_load(load, pages, held, self.kept())).await
     }
 
     /// Repeats an attempt to take something until the file is long enough for it. Suspended only

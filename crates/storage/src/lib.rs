@@ -31,6 +31,7 @@ mod syncs;
 mod tree;
 mod tree_id;
 
+pub use allocator::SpentReserve;
 pub use archive::restore::{RestoreError, RestoreProgress, Restored, Until, restore};
 pub use archive::{ArchiveOptions, ArchiveStatus};
 pub use error::{Damage, Result, StorageError};

@@ -36,6 +36,8 @@ pub(crate) struct Space {
     page_count: u32,
     /// Pages that may be taken now: start to length, never adjoining.
     free: BTreeMap<PageId, u32>,
+    /// How many these are.
+    free_count: u64,
     limbo: Vec<Limbo>,
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
@@ -66,6 +68,7 @@ impl Space {
         let mut space = Space {
             page_count,
             free: BTreeMap::new(),
+            free_count: 0,
             limbo: Vec::new(),
             freed: Vec::new(),
             double_write: Vec::new(),
@@ -112,35 +115,56 @@ impl Space {
 
     /// Pages that may be taken without growing the file.
     pub fn free_pages(&self) -> u64 {
-        self.free.values().map(|pages| u64::from(*pages)).sum()
+        self.free_count
+    }
+
+    fn put_free(&mut self, start: PageId, pages: u32) {
+        self.free_count += u64::from(pages);
+        let before = self.free.insert(start, pages);
+        assert!(before.is_none(), "a run begins once");
+    }
+
+    fn cut_free(&mut self, start: PageId) {
+        let pages = self.free.remove(&start).unwrap_or(0);
+        self.free_count -= u64::from(pages);
+    }
+
+    /// Pages for which the disk has to have space, so that `keep` of them are free in a file that has these.
+    pub fn pages_with_reserve(page_count: u32, free: u64, keep: u32) -> u32 {
+        let lacking = u64::from(keep).saturating_sub(free);
+        page_count.saturating_add(lacking as u32)
     }
 
     /// Takes `pages` consecutive pages: the first free run that is long enough, else new ones at
-    /// the end. There is space on the disk for the first `held` pages of the file.
+    /// the end. There is space on the disk for the first `held` pages of the file, and there has to be for
+    /// `keep` more than those that are in use then.
     ///
     /// # Errors
     /// `Full` when the file cannot grow.
-    pub fn take(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
+    pub fn take(&mut self, pages: u32, held: u32, keep: u32) -> Result<Take<Extent>> {
         assert!(pages > 0, "an extent of no pages");
         let fitting = self.free.iter().find(|(_, len)| **len >= pages);
-        let Some((&start, &len)) = fitting else { return self.take_new(pages, held) };
-        if self.page_count > held {
-            return Ok(Take::Grow(self.page_count));
+        let Some((&start, &len)) = fitting else { return self.take_new(pages, held, keep) };
+        let free = self.free_count - u64::from(pages);
+        let wanted = Space::pages_with_reserve(self.page_count, free, keep);
+        if wanted > held {
+            return Ok(Take::Grow(wanted));
         }
-        self.free.remove(&start);
+        self.cut_free(start);
         if len > pages {
-            self.free.insert(start + pages, len - pages);
+            self.put_free(start + pages, len - pages);
         }
         Ok(Take::Taken(Extent { start, pages }))
     }
 
     /// Takes pages at the end of the file.
-    fn take_new(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
+    fn take_new(&mut self, pages: u32, held: u32, keep: u32) -> Result<Take<Extent>> {
         let start = self.page_count;
         let end = start.checked_add(pages).filter(|end| *end <= PAGE_COUNT_MAX);
         let end = end.ok_or(StorageError::Full)?;
-        if end > held {
-            return Ok(Take::Grow(end));
+        let wanted = Space::pages_with_reserve(end, self.free_count, keep);
+        if wanted > held {
+            return Ok(Take::Grow(wanted));
         }
         self.page_count = end;
         Ok(Take::Taken(Extent { start, pages }))
@@ -154,21 +178,21 @@ impl Space {
         if let Some((&before, &len)) = self.free.range(..start).next_back() {
             assert!(before + len <= start, "{extent:?} is free already");
             if before + len == start {
-                self.free.remove(&before);
+                self.cut_free(before);
                 (start, pages) = (before, len + pages);
             }
         }
         if let Some((&after, &len)) = self.free.range(start + pages..).next()
             && after == start + pages
         {
-            self.free.remove(&after);
+            self.cut_free(after);
             pages += len;
         }
         assert!(
             self.free.range(start..start + pages).next().is_none(),
             "{extent:?} is free already"
         );
-        self.free.insert(start, pages);
+        self.put_free(start, pages);
     }
 
     /// Remembers the pages of a dropped tree: the last checkpoint still needs them.
@@ -238,7 +262,7 @@ impl Space {
     /// # Errors
     /// `Full`, as [`Space::take`].
     pub fn take_double_write(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
-        let take = self.take(pages, held)?;
+        let take = self.take(pages, held, 0)?;
         if let Take::Taken(extent) = take {
             self.double_write.push(extent);
         }
@@ -267,9 +291,9 @@ impl Space {
         if page_count > held {
             return Ok(Take::Grow(page_count));
         }
-        self.free.remove(&end);
+        self.cut_free(end);
         if free > more {
-            self.free.insert(end + more, free - more);
+            self.put_free(end + more, free - more);
         }
         self.page_count = page_count;
         let run = self.double_write.iter_mut().find(|run| **run == extent);
@@ -307,12 +331,12 @@ impl Space {
         if end > free_end {
             return false;
         }
-        self.free.remove(&first);
+        self.cut_free(first);
         if first < start {
-            self.free.insert(first, start - first);
+            self.put_free(first, start - first);
         }
         if end < free_end {
-            self.free.insert(end, free_end - end);
+            self.put_free(end, free_end - end);
         }
         true
     }
@@ -352,8 +376,14 @@ impl Space {
     ///
     /// # Errors
     /// `Full`, as [`Space::take`].
-    pub fn take_for_load(&mut self, load: u64, pages: u32, held: u32) -> Result<Take<Extent>> {
-        let take = self.take(pages, held)?;
+    pub fn take_for_load(
+        &mut self,
+        load: u64,
+        pages: u32,
+        held: u32,
+        keep: u32,
+    ) -> Result<Take<Extent>> {
+        let take = self.take(pages, held, keep)?;
         if let Take::Taken(extent) = take {
             self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
         }

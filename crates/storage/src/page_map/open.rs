@@ -82,7 +82,7 @@ pub(crate) fn assemble(
         map.get_mut(pid).into_iter().for_each(|entry| *entry = Entry::default());
     }
     let damaged = |pid| StorageError::Corrupt { pid, reason: Damage::Map };
-    let ground = Arc::new(Allocator::new(file, header.page_size, Space::new(2, &[])));
+    let ground = Arc::new(Allocator::new(file, header.page_size, Space::new(2, &[]), false));
     let this = PageMap::new(Arc::clone(&ground), header.page_size, records.extent_pages);
     {
         let mut state = this.state();

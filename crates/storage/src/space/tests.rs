@@ -24,7 +24,7 @@ fn no_page_is_given_out_twice_and_none_is_lost() {
         let mut in_use = BTreeSet::new();
         for _ in 0..500 {
             if taken.is_empty() || prng.chance(0.55) {
-                let extent = pages_of(space.take(1 + prng.below(20) as u32, u32::MAX));
+                let extent = pages_of(space.take(1 + prng.below(20) as u32, u32::MAX, 0));
                 assert!(extent.pids().all(|pid| in_use.insert(pid)), "seed {seed}: {extent:?}");
                 taken.push(extent);
             } else {
@@ -45,14 +45,14 @@ fn no_page_is_given_out_twice_and_none_is_lost() {
 fn pages_of_a_load_count_as_free_until_it_ends() {
     let mut space = Space::new(2, &[]);
     let load = space.begin_load();
-    let extent = pages_of(space.take_for_load(load, 8, u32::MAX));
+    let extent = pages_of(space.take_for_load(load, 8, u32::MAX, 0));
     assert_eq!(space.free_after_restart(&[]), [extent]);
     assert_eq!(space.free_pages(), 0);
     let unused = Extent { start: extent.start + 5, pages: 3 };
     space.end_load(load, Some(&[unused]));
     assert_eq!(space.free_after_restart(&[]), [unused]);
     let load = space.begin_load();
-    let again = pages_of(space.take_for_load(load, 3, u32::MAX));
+    let again = pages_of(space.take_for_load(load, 3, u32::MAX, 0));
     assert_eq!(again, unused);
     space.end_load(load, None);
     assert_eq!(space.free_pages(), 3);

@@ -228,7 +228,7 @@ impl StoreInner {
         let spare = self.ground().take_spare_log(wanted);
         let run = match spare {
             Some(run) => run,
-            None => match self.ground_allocator().take(wanted).await {
+            None => match self.take_log(wanted, is_optional).await {
                 Err(error) if is_optional && error.is_disk_full() => {
                     return Ok(Begun::anew(before.log, number));
                 }
@@ -251,6 +251,16 @@ impl StoreInner {
         }
     }
 
+    /// Takes pages for the log. One that the checkpoint cannot do without is what the reserve is for.
+    async fn take_log(&self, pages: u32, is_optional: bool) -> Result<Extent> {
+        match is_optional {
+            true => self.ground_allocator().take(pages).await,
+            false => {
+                self.ground_allocator().take_by(|space, held| space.take(pages, held, 0)).await
+            }
+        }
+    }
+
     async fn place_directory(&self, before: &Header, log: LogPlace) -> Result<Places> {
         let freed = freed_by(before, log);
         self.allocator.take_by(|space, held| self.choose_places(space, held, &freed)).await
@@ -268,7 +278,7 @@ impl StoreInner {
         let extents_max = space.free_after_restart(freed).len() + 1;
         let capacity = meta::capacity(self.pool.page_size());
         let meta_pages = encoded_len(trees.len(), extents_max).div_ceil(capacity);
-        let meta = match space.take(meta_pages as u32, held)? {
+        let meta = match space.take(meta_pages as u32, held, 0)? {
             Take::Taken(extent) => extent,
             Take::Grow(page_count) => return Ok(Take::Grow(page_count)),
         };

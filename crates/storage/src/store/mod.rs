@@ -7,6 +7,7 @@ pub(crate) mod draft;
 pub(crate) mod open;
 pub(crate) mod placed;
 pub(crate) mod progress;
+mod reserve;
 mod settle;
 pub(crate) mod verify;
 
@@ -22,7 +23,6 @@ use runtime::{IoCounters, JoinHandle};
 use crate::allocator::Allocator;
 use crate::archive::restore::Restored;
 use crate::archive::{Archive, ArchiveOptions, ArchiveStatus};
-use crate::directory::encoded_len;
 use crate::error::{Result, StorageError};
 use crate::extent::{Extent, merge};
 use crate::gate::fair_lock::FairLock;
@@ -30,10 +30,8 @@ use crate::header::Header;
 use crate::latch::ExclusiveGuard;
 use crate::log::Log;
 use crate::log::redo::Redo;
-use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::places::Layout;
-use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::Space;
 use crate::store::progress::RecoveryProgress;
@@ -66,11 +64,14 @@ pub struct StoreOptions {
     /// How much of the extents of a file whose pages lie out of place is to be pages, in percent,
     /// so that not more is rewritten than that takes.
     pub fill_percent: u32,
+    /// Where what becomes of the file is archived. Only a file with a log is.
+    pub archive: Option<ArchiveOptions>,
     /// The file is only read, and stays as it is: what is written, recovery included, goes to a scratch file
     /// that is gone with the store.
     pub unchanged: bool,
-    /// Where what becomes of the file is archived. Only a file with a log is.
-    pub archive: Option<ArchiveOptions>,
+    /// Whether the file keeps some space free, on a full disk too, for what frees space
+    /// ([`Store::spend_reserve`]).
+    pub reserve: bool,
 }
 
 impl Default for StoreOptions {
@@ -84,8 +85,9 @@ impl Default for StoreOptions {
             layout: Layout::InPlace,
             fill_percent: 60,
             archive: None,
-        }
             unchanged: false,
+            reserve: false,
+        }
     }
 }
 
@@ -277,16 +279,6 @@ impl Store {
         if let Some(archive) = &self.inner.archive {
             archive.flush().await.ok();
         }
-    }
-
-    /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`
-    /// new pages besides, and of a few changes in the catalog: what remains to be done then does
-    /// not fail for lack of space. To be asked while a statement can still be undone.
-    ///
-    /// # Errors
-    /// `Full`; `Io` when the disk is full. Nothing has changed then.
-    pub async fn reserve(&self, pages: u32) -> Result<()> {
-        self.inner.reserve(pages).await
     }
 
     /// Whether the store still takes changes.
@@ -499,42 +491,10 @@ impl StoreInner {
         self.pool.relieve_of_kept().await
     }
 
-    /// Makes sure of space for a checkpoint of all that has changed and of `pages` new pages.
-    async fn reserve(&self, pages: u32) -> Result<()> {
-        loop {
-            let page_count = self.pages_with_checkpoint(pages);
-            if page_count > PAGE_COUNT_MAX {
-                return Err(StorageError::Full);
-            }
-            match self.ground_allocator().grow(page_count).await {
-                Err(error) if error.is_disk_full() && self.ground().give_spare_log() => {}
-                grown => return grown,
-            }
-        }
-    }
-
-    /// Pages that the file has then.
-    pub(super) fn pages_with_checkpoint(&self, pages: u32) -> u32 {
-        if let Some(map) = &self.pool.map {
-            return self.pages_with_places(map, pages, CHANGED_PAGES_MAX);
-        }
-        let trees = self.trees().len() + 1;
-        let space = self.space();
-        // Each page that is taken or freed meanwhile may cut an extent in two.
-        let extents = space.extent_count() + pages as usize + CHANGED_PAGES_MAX as usize;
-        let capacity = meta::capacity(self.pool.page_size());
-        let directory = encoded_len(trees, extents).div_ceil(capacity) as u32;
-        let changed = self.pool.kept() as u32 + CHANGED_PAGES_MAX;
-        let double_write = self.pool.double_write.pages_wanted(changed);
-        let needed = double_write.saturating_add(directory).saturating_add(pages);
-        // Whatever is taken first comes from another run or from the beginning of this one.
-        let new = if space.longest_run() >= needed { 0 } else { needed };
-        space.page_count().saturating_add(new)
-    }
-
     async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
         let _pass = self.writers.shared().await;
         self.check_writable()?;
+        self.reserve(1).await?;
         let page = NewPage::make(self).await?;
         let identity = Identity { pid: page.pid(), tree: id.0, epoch: self.pool.epoch() };
         while !page.pin().change(|bytes| crate::node::build_empty(bytes, identity)) {
@@ -546,10 +506,6 @@ impl StoreInner {
         Ok(())
     }
 }
-
-/// Old pages that `reserve` allows to be changed by those few changes that still follow: a path of
-/// the catalog's tree, split from leaf to root.
-const CHANGED_PAGES_MAX: u32 = 32;
 
 /// A page that has been allocated and made, and becomes part of something or is given back.
 pub(crate) struct NewPage<'s> {
@@ -566,7 +522,9 @@ impl<'s> NewPage<'s> {
     /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn make(store: &'s Arc<StoreInner>) -> Result<NewPage<'s>> {
         store.pool.reserve_places(1).await?;
-        let pid = store.allocator.take(1).await?.start;
+        // Few at a time: whoever makes many looks for space before ([`Store::reserve`]), the reserve included.
+        let taken = store.allocator.take_by(|space, held| space.take(1, held, 0)).await?;
+        let pid = taken.start;
         let mut page = NewPage { store, pid, pin: None };
         let born = store.pool.epoch();
         page.pin = Some(store.pool.create(pid, |bytes| page::clear(bytes, pid, born)).await?);

@@ -228,7 +228,7 @@ fn assemble(
         }
         false => {
             take_next_log(&mut space, &header, frames_behind)?;
-            (Arc::new(Allocator::new(file.clone(), header.page_size, space)), None)
+            (Arc::new(Allocator::new(file.clone(), header.page_size, space, options.reserve)), None)
         }
     };
     let (pages, epoch) = ((Arc::clone(&allocator), map), header.checkpoint + 1);

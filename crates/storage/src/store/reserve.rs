@@ -1,0 +1,69 @@
+//! Space on the disk that is promised before anything changes, and the reserve for what frees space.
+
+use super::{Store, StoreInner};
+use crate::allocator::SpentReserve;
+use crate::directory::encoded_len;
+use crate::error::{Result, StorageError};
+use crate::meta;
+use crate::pool::memory::PAGE_COUNT_MAX;
+use crate::space::Space;
+
+/// Old pages that `reserve` allows to be changed by those few changes that still follow: a path of
+/// the catalog's tree, split from leaf to root.
+const CHANGED_PAGES_MAX: u32 = 32;
+
+impl Store {
+    /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`
+    /// new pages besides, and of a few changes in the catalog: what remains to be done then does
+    /// not fail for lack of space. To be asked while a statement can still be undone.
+    ///
+    /// # Errors
+    /// `Full`; `Io` when the disk is full. Nothing has changed then.
+    pub async fn reserve(&self, pages: u32) -> Result<()> {
+        self.inner.reserve(pages).await
+    }
+
+    /// Lets the reserve for what frees space be used until the guard is dropped.
+    pub fn spend_reserve(&self) -> SpentReserve {
+        self.inner.allocator.spend_reserve()
+    }
+}
+
+impl StoreInner {
+    /// Makes sure of space for a checkpoint of all that has changed and of `pages` new pages.
+    pub(super) async fn reserve(&self, pages: u32) -> Result<()> {
+        loop {
+            let page_count = self.pages_with_checkpoint(pages);
+            if page_count > PAGE_COUNT_MAX {
+                return Err(StorageError::Full);
+            }
+            match self.ground_allocator().grow(page_count).await {
+                Err(error) if error.is_disk_full() && self.ground().give_spare_log() => {}
+                grown => return grown,
+            }
+        }
+    }
+
+    /// Pages that the file has then.
+    pub(super) fn pages_with_checkpoint(&self, pages: u32) -> u32 {
+        if let Some(map) = &self.pool.map {
+            return self.pages_with_places(map, pages, CHANGED_PAGES_MAX);
+        }
+        let trees = self.trees().len() + 1;
+        let space = self.space();
+        // Each page that is taken or freed meanwhile may cut an extent in two.
+        let extents = space.extent_count() + pages as usize + CHANGED_PAGES_MAX as usize;
+        let capacity = meta::capacity(self.pool.page_size());
+        let directory = encoded_len(trees, extents).div_ceil(capacity) as u32;
+        let changed = self.pool.kept() as u32 + CHANGED_PAGES_MAX;
+        let double_write = self.pool.double_write.pages_wanted(changed);
+        let needed = double_write.saturating_add(directory).saturating_add(pages);
+        // Whatever is taken first comes from another run or from the beginning of this one.
+        let (new, free) = match space.longest_run() >= needed {
+            true => (0, space.free_pages() - u64::from(needed)),
+            false => (needed, space.free_pages()),
+        };
+        let page_count = space.page_count().saturating_add(new);
+        Space::pages_with_reserve(page_count, free, self.allocator.kept())
+    }
+}
