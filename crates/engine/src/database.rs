@@ -57,6 +57,8 @@ struct Inner {
     shares: Shares,
     /// What the operators of all queries hold.
     governor: Governor,
+    /// Memory for what sessions keep, and for messages on their way.
+    session_memory: Governor,
     versions: Arc<Versions>,
     device: Arc<Device>,
     configuration: RwLock<Arc<Configuration>>,
@@ -148,6 +150,7 @@ impl Database {
             system: options.system.clone(),
             shares,
             governor: Governor::new(shares.operators),
+            session_memory: Governor::new(shares.sessions()),
             versions,
             merges: Arc::new(merges),
             device,
@@ -215,6 +218,11 @@ impl Database {
         let backend = self.inner.store.backend();
         let direct = if backend.direct { "direct" } else { "buffered" };
         format!("{:?}, {direct} I/O ({})", backend.kind, backend.reason).to_lowercase()
+    }
+
+    /// Memory for what sessions keep, and for messages on their way.
+    pub(crate) fn session_memory(&self) -> &Governor {
+        &self.inner.session_memory
     }
 
     /// The memory that the operators of all queries share.

@@ -72,6 +72,12 @@ impl Shares {
         (self.operators / 2).min(SORT_BYTES_MAX)
     }
 
+    /// Memory for what sessions keep between their statements, and for messages on their way: three quarters of it
+    /// are given out, a quarter of all memory.
+    pub(crate) fn sessions(&self) -> usize {
+        self.total / 3
+    }
+
     /// Tasks that a query may have alive.
     pub(crate) fn tasks(&self, settings: &Settings, plan: &Plan) -> usize {
         let pairs_of_rows = (rows_per_key(&plan.root) / 2.0).clamp(1.0, ROWS_PER_KEY_MAX / 2.0);

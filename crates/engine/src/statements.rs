@@ -9,6 +9,7 @@ use types::described::wire_type;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Announced;
+use crate::held::Held;
 use crate::prepared::{PointExecution, Prepared};
 
 /// A prepared statement.
@@ -28,6 +29,8 @@ pub struct NamedStatement {
     pub prepared_us: i64,
     /// The columns that a client was told of.
     pub told: OnceLock<Option<SchemaRef>>,
+    /// The memory that it takes.
+    pub held: Option<Held>,
 }
 
 impl NamedStatement {

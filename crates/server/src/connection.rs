@@ -142,6 +142,10 @@ impl Connection {
             self.rests = false;
             (self.text, self.ran) = (None, false);
             self.answer(frame).await?;
+            // A pipeline may come as fast as it is answered: others have their turn meanwhile.
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use engine::{
 };
 
 use crate::connection::{Answer, Connection};
-use crate::extended::{CursorEnd, Portal};
+use crate::extended::{CursorEnd, PORTAL_BYTES, Portal};
 use crate::rows::{Form, Rows};
 
 /// Rows of a cursor that a `FETCH` is to give.
@@ -67,6 +67,10 @@ impl Connection {
             let message = format!("cursor \"{name}\" already exists");
             return Ok(Err(SqlError::new(SqlState("42P03"), message)));
         }
+        let held = match self.session.account().hold(PORTAL_BYTES + text.len()) {
+            Ok(held) => held,
+            Err(error) => return Ok(Err(error)),
+        };
         let start = async |session: &mut Session| match hold {
             true => session.start_held(&query).await,
             false => session.start(&query).await,
@@ -88,6 +92,7 @@ impl Connection {
             cursor: true,
             end,
             source: None,
+            _held: Some(held),
         };
         self.portals.insert(name, portal);
         Ok(Ok(Answer::Command { tag: "DECLARE CURSOR".to_owned() }))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Announced, CursorStatement, Executed, NamedStatement, Parameter, Query, Setting, Shape,
+    Announced, CursorStatement, Executed, Held, NamedStatement, Parameter, Query, Setting, Shape,
     SqlError, SqlResult, SqlState, Statement, Template, TransactionStatus, no_statement, nulls,
 };
 use types::binary::{self, utf8};
@@ -31,7 +31,12 @@ pub(crate) struct Portal {
     pub end: CursorEnd,
     /// The statement that it was bound from; `None` for a cursor.
     pub source: Option<Arc<NamedStatement>>,
+    /// The memory that it takes.
+    pub _held: Option<Held>,
 }
+
+/// What a portal takes besides the values of its parameters.
+pub(crate) const PORTAL_BYTES: usize = 4 << 10;
 
 /// When a portal ends that nobody closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +72,7 @@ impl Connection {
         let outcome = match frame.tag {
             _ if frame.is_too_long => Err(self.session.message_bytes_max().1),
             b'P' => self.parse(&frame.body).await,
-            b'B' => self.bind(&frame.body),
+            b'B' => self.bind(frame),
             b'D' => self.describe(&frame.body).await,
             b'C' => self.close(&frame.body),
             _ => Box::pin(self.run_portal(&frame.body)).await?,
@@ -131,8 +136,14 @@ impl Connection {
         }
     }
 
-    fn bind(&mut self, body: &[u8]) -> SqlResult<()> {
-        let bind = Bind::read(body)?;
+    fn bind(&mut self, frame: Frame) -> SqlResult<()> {
+        let Frame { body, held, .. } = frame;
+        let bind = Bind::read(&body)?;
+        // Of a long message the portal has the memory after it.
+        let held = match held {
+            Some(held) => held,
+            None => self.session.account().hold(PORTAL_BYTES + body.len())?,
+        };
         let prepared = self.prepared(bind.statement)?;
         let (given, needed) = (bind.parameters.len(), prepared.oids.len());
         if given != needed {
@@ -154,7 +165,8 @@ impl Connection {
         let (text, shape) = (prepared.text.clone(), prepared.shape.clone());
         let (formats, rows, cursor) = (bind.formats, None, false);
         let (end, source) = (CursorEnd::Transaction, Some(prepared));
-        let portal = Portal { bound, text, shape, formats, rows, cursor, end, source };
+        let portal =
+            Portal { bound, text, shape, formats, rows, cursor, end, source, _held: Some(held) };
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use engine::{Account, Held};
+
 use crate::stream::Stream;
 
 /// Bytes received at once from a client that sends many: each time that all came, four times as many.
@@ -13,6 +15,8 @@ const CHUNK_BYTES_MIN: usize = 512;
 const STARTUP_BYTES_MAX: usize = 10_000;
 /// Longest message. A statement has at most 64 MiB; parameters come on top.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 << 20;
+/// Messages up to this length are in no account: each connection has memory for one.
+const FREE_BYTES_MAX: usize = CHUNK_BYTES_MAX;
 
 /// A message of the client.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub(crate) struct Frame {
     pub body: Vec<u8>,
     /// Whether it was longer than any may be: its body has been thrown away as it came.
     pub is_too_long: bool,
+    /// The memory of a long one.
+    pub held: Option<Held>,
 }
 
 /// What has been received and not yet taken.
@@ -29,8 +35,10 @@ pub(crate) struct Input {
     taken: usize,
     /// Bytes to be received at once.
     chunk: usize,
-    /// Whether the client has logged in.
-    is_client: bool,
+    /// Of the session, once the client has logged in.
+    account: Option<Account>,
+    /// The memory of the long message that is on its way.
+    held: Option<Held>,
     /// Longest message of it; a longer one is thrown away.
     bytes_max: usize,
     /// The kind of a message that is thrown away, and how many bytes of it are still to come.
@@ -40,7 +48,8 @@ pub(crate) struct Input {
 impl Default for Input {
     fn default() -> Input {
         let (chunk, bytes_max) = (CHUNK_BYTES_MIN, MESSAGE_BYTES_MAX);
-        Input { bytes: vec![], taken: 0, chunk, is_client: false, bytes_max, thrown: None }
+        let (account, held, thrown) = (None, None, None);
+        Input { bytes: vec![], taken: 0, chunk, account, held, bytes_max, thrown }
     }
 }
 
@@ -63,8 +72,8 @@ impl Input {
     }
 
     /// From now on it is a client's, whose messages have so many bytes at most.
-    pub fn trust(&mut self, bytes_max: usize) {
-        (self.is_client, self.bytes_max) = (true, bytes_max);
+    pub fn trust(&mut self, bytes_max: usize, account: Account) {
+        (self.account, self.bytes_max) = (Some(account), bytes_max);
     }
 
     /// Drops what has been taken.
@@ -86,7 +95,7 @@ impl Input {
         self.bytes.truncate(filled + *received.as_ref().unwrap_or(&0));
         let count = received?;
         self.chunk = match count {
-            all if all == self.chunk && self.is_client => (4 * all).min(CHUNK_BYTES_MAX),
+            all if all == self.chunk && self.account.is_some() => (4 * all).min(CHUNK_BYTES_MAX),
             little if little < self.chunk / 4 => (self.chunk / 4).max(CHUNK_BYTES_MIN),
             _ => self.chunk,
         };
@@ -192,7 +201,7 @@ impl Input {
         let Some(word) = self.available().get(1..5) else { return Ok(None) };
         let len = length(Some(word)).unwrap_or(0);
         let is_statement = matches!(self.available().first(), Some(b'Q' | b'P' | b'B'));
-        if len > bytes_max && self.is_client && is_statement {
+        if is_statement && !self.has_room(len, bytes_max) {
             let head = self.take(5);
             self.thrown = Some((head[0], len - 4));
             return Ok(self.throw());
@@ -204,7 +213,18 @@ impl Input {
             return Ok(None);
         }
         let head = self.take(5);
-        Ok(Some(Frame { tag: head[0], body: self.take(len - 4), is_too_long: false }))
+        let (body, held) = (self.take(len - 4), self.held.take());
+        Ok(Some(Frame { tag: head[0], body, is_too_long: false, held }))
+    }
+
+    /// Takes memory for a long message that has begun to come; whether there is some.
+    fn has_room(&mut self, len: usize, bytes_max: usize) -> bool {
+        let Some(account) = self.account.as_ref() else { return true };
+        if len <= bytes_max && len > FREE_BYTES_MAX && self.held.is_none() {
+            self.held = account.hold(len).ok();
+            return self.held.is_some();
+        }
+        len <= bytes_max
     }
 
     /// Throws away what has come of a message that is too long; the message without its body when all has.
@@ -214,7 +234,7 @@ impl Input {
         self.taken += come;
         self.thrown = Some((tag, left - come)).filter(|(_, left)| *left > 0);
         let is_whole = self.thrown.is_none();
-        is_whole.then(|| Frame { tag, body: vec![], is_too_long: true })
+        is_whole.then(|| Frame { tag, body: vec![], is_too_long: true, held: None })
     }
 }
 

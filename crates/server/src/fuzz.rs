@@ -98,7 +98,7 @@ pub fn scram(bytes: &[u8]) {
 /// The body of a message; the first byte is its tag.
 pub fn body(bytes: &[u8]) {
     let Some((tag, body)) = bytes.split_first() else { return };
-    read(&Frame { tag: *tag, body: body.to_vec(), is_too_long: false });
+    read(&Frame { tag: *tag, body: body.to_vec(), is_too_long: false, held: None });
 }
 
 /// A value in binary format; the first byte chooses its type.

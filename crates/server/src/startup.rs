@@ -151,7 +151,7 @@ impl Connection {
             limit,
         })?);
         self.unauthenticated = None;
-        self.input.trust(session.message_bytes_max().0);
+        self.input.trust(session.message_bytes_max().0, session.account().clone());
         for (name, value) in parameters {
             match name.as_str() {
                 "user" | "database" | "replication" => {}

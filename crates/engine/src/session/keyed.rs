@@ -322,6 +322,8 @@ fn known(text: &str, oids: &[u32]) -> SqlResult<NamedStatement> {
         from_sql: false,
         prepared_us: runtime::time::unix_us(),
         told: OnceLock::new(),
+        // A session keeps a few of these only.
+        held: None,
     })
 }
 

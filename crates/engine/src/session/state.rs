@@ -18,6 +18,7 @@ use crate::activity::status::TransactionStatus;
 use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::deferred::Deferrals;
+use crate::held::Account;
 use crate::lent::LentTables;
 use crate::locks::table::LockWait;
 use crate::notice::Notice;
@@ -103,6 +104,8 @@ pub struct Session {
     pub(crate) results: Arc<Results>,
     /// Notes the queries of the statement that runs.
     pub(crate) trace: Option<Arc<Trace>>,
+    /// The memory of what it keeps.
+    pub(crate) account: Account,
 }
 
 impl std::ops::Drop for Session {
@@ -121,6 +124,7 @@ impl Session {
         let db = db.seen_by(activity.session_id);
         let configuration_count = db.configuration_count();
         let settings = Settings::of(&db.configuration());
+        let account = Account::of(db.session_memory());
         Session {
             db,
             settings,
@@ -143,7 +147,13 @@ impl Session {
             lent: Arc::default(),
             results: Arc::default(),
             trace: None,
+            account,
         }
+    }
+
+    /// The memory of what it keeps.
+    pub fn account(&self) -> &Account {
+        &self.account
     }
 
     /// The settings.

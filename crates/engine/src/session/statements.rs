@@ -18,6 +18,18 @@ use crate::statements::{Executed, NamedStatement, no_statement, nulls};
 use crate::system::catalog::SystemCatalog;
 use crate::timeout::StatementTimeout;
 
+/// What a prepared statement takes besides its text.
+const STATEMENT_BYTES: usize = 1 << 10;
+
+/// What it takes for each word and sign: a number in a list is a node of some hundred bytes.
+const TOKEN_BYTES: usize = 160;
+
+/// The memory that a prepared statement takes, about: its text, and the tree of what was read.
+fn weight(text: &str, template: Option<&Template>) -> usize {
+    let tokens = template.map_or(0, Template::token_count);
+    STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens
+}
+
 impl Session {
     /// A statement from its template. Types that are given stay, those left open (0) follow from where
     /// the parameters stand, as far as that tells.
@@ -32,6 +44,7 @@ impl Session {
         from_sql: bool,
     ) -> LocalFuture<'_, SqlResult<NamedStatement>> {
         Box::pin(async move {
+            let held = self.account.hold(weight(text.shown(), template.as_ref()))?;
             let needed = template.as_ref().map_or(0, Template::parameter_count);
             oids.resize(needed.max(oids.len()), 0);
             oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
@@ -44,7 +57,8 @@ impl Session {
             let statement = template.map(Prepared::new);
             let prepared_us = runtime::time::unix_us();
             let told = OnceLock::new();
-            Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told })
+            let held = Some(held);
+            Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told, held })
         })
     }
 

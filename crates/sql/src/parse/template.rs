@@ -97,6 +97,11 @@ impl Template {
         first.map_or((0, 0), |start| (start.line, start.column))
     }
 
+    /// How many words and signs it has.
+    pub fn token_count(&self) -> usize {
+        self.tokens.len()
+    }
+
     /// How many parameters it has: the greatest number that occurs.
     pub fn parameter_count(&self) -> usize {
         self.parameter_count
