@@ -85,11 +85,35 @@ pub(crate) fn invalid(name: &str, text: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
+/// The setting of which each session, and each line of the log, has a copy.
+const APPLICATION_NAME: &str = "application_name";
+
+/// Longest value of a setting: each session keeps its own, outside of what statements may take.
+const VALUE_BYTES_MAX: usize = 64 << 10;
+
+/// Longest name that a client gives itself, as of everything that has a name.
+const NAME_BYTES_MAX: usize = 63;
+
+/// What others see of the name that a client gives itself: its beginning, without what terminals heed.
+fn shown_name(text: &str) -> String {
+    let cut = &text[..text.floor_char_boundary(NAME_BYTES_MAX)];
+    cut.bytes().map(|byte| if matches!(byte, b' '..=b'~') { byte as char } else { '?' }).collect()
+}
+
 /// Reads a value of a setting.
 ///
 /// # Errors
 /// 22023, worded as PostgreSQL words it.
 pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
+    if name == APPLICATION_NAME {
+        return Ok(Value::Text(shown_name(text)));
+    }
+    if text.len() > VALUE_BYTES_MAX {
+        let message = format!("value for parameter \"{name}\" is too long");
+        let detail = format!("It has {} bytes; at most {VALUE_BYTES_MAX} are kept.", text.len());
+        let error = SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
+        return Err(error.with_detail(detail));
+    }
     match kind {
         Kind::Bool => boolean(text).map(Value::Bool).ok_or_else(|| {
             let message = format!("parameter \"{name}\" requires a Boolean value");
