@@ -370,7 +370,7 @@ pub(super) const SETTINGS: &[Setting] = &[
                 s.synchronous_commit = SynchronousCommit::of_name(v.text()).unwrap_or_default();
             }
         ),
-        "Whether commits wait until they are durable: with `off` they do not, and a crash takes the last."
+        "Whether commits wait until they are durable: with `off` a crash takes those of the last half second."
     ),
     time!(
         "statement_timeout",

@@ -11,7 +11,7 @@ use types::{SqlError, SqlResult};
 use super::awaited::{Committing, IN_DOUBT, in_doubt};
 use super::keepers::Keepers;
 use super::lent::Lent;
-use super::pending::{Catalogs, Pending};
+use super::pending::{Catalogs, Marks, Pending};
 use super::turns::Turns;
 use crate::catalog::persist::Numbers;
 use crate::catalog::sequence::SequenceKey;
@@ -97,6 +97,7 @@ impl Versions {
                 newest: visible.clone(),
                 visible,
                 pending: Pending::default(),
+                marks: Marks::default(),
             }),
             in_flight: Mutex::default(),
             state: Mutex::default(),
@@ -203,7 +204,7 @@ impl Versions {
             let version = catalogs.advance(next, redo, self.store.log_room());
             let has_failed = self.state().failure.is_some();
             let waits = waits && !planted::is("acknowledged-before-flush");
-            if waits || has_failed || !catalogs.pending.may_be_seen() {
+            if waits || has_failed || !catalogs.may_be_seen() {
                 catalogs.pending.rights.push(right);
                 Committed::Awaited(version)
             } else {
@@ -224,7 +225,7 @@ impl Versions {
             catalogs.pending.rights.push(right);
             let version = catalogs.advance(next, &Redo::default(), self.store.log_room());
             let has_failed = self.state().failure.is_some();
-            match waits || has_failed || !catalogs.pending.may_be_seen() {
+            match waits || has_failed || !catalogs.may_be_seen() {
                 true => Committed::Awaited(version),
                 false => Committed::Seen(version),
             }

@@ -1,7 +1,10 @@
 //! Versions that are not published yet.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
+use runtime::time::{self, Instant};
 use storage::{Redo, planted};
 
 use crate::catalog::snapshot::Snapshot;
@@ -12,6 +15,44 @@ use crate::undo::ReadView;
 /// commits of single rows, which a device takes in a few milliseconds.
 const UNAWAITED_BYTES_MAX: usize = 1 << 20;
 
+/// Age of the oldest commit that is not durable, at most, when another one is acknowledged without waiting: the
+/// device is behind, and a crash would take all of them. Three times PostgreSQL's `wal_writer_delay` is what a
+/// crash may take there.
+const UNAWAITED_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// How exactly the ages of commits are known.
+const MARK_TIME: Duration = Duration::from_millis(50);
+
+/// Since when there are versions that are not durable: some of these, each with its time.
+#[derive(Default)]
+pub(super) struct Marks(VecDeque<(u64, Instant)>);
+
+impl Marks {
+    /// A version is there.
+    fn add(&mut self, version: u64) {
+        let now = time::now();
+        if self.0.back().is_none_or(|(_, at)| now - *at >= MARK_TIME) {
+            self.0.push_back((version, now));
+        }
+    }
+
+    /// This version is durable, and with it those before; others may be there.
+    fn settle(&mut self, durable: u64, newest: u64) {
+        if durable >= newest {
+            return self.0.clear();
+        }
+        // Of the marks up to the first version that is not durable the last one tells its age, or says too much.
+        while self.0.get(1).is_some_and(|(version, _)| *version <= durable + 1) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Age of the oldest version that is not durable.
+    fn age(&self) -> Duration {
+        self.0.front().map_or(Duration::ZERO, |(_, at)| time::now() - *at)
+    }
+}
+
 /// The version that all see, and what comes before and behind it.
 pub(crate) struct Catalogs {
     /// The last one that is on the device.
@@ -20,6 +61,7 @@ pub(crate) struct Catalogs {
     pub(super) visible: Arc<Snapshot>,
     pub(super) newest: Arc<Snapshot>,
     pub(super) pending: Pending,
+    pub(super) marks: Marks,
 }
 
 /// What is not durable yet.
@@ -52,8 +94,8 @@ impl Pending {
         self.needs_checkpoint = true;
     }
 
-    /// Whether a commit that is a part of it may be acknowledged before it is durable.
-    pub(super) fn may_be_seen(&self) -> bool {
+    /// Whether it is little enough for a commit that is a part of it to be acknowledged before it is durable.
+    fn is_little(&self) -> bool {
         let bytes = self.redo.len() + self.record_bytes + self.logging_bytes;
         !self.needs_checkpoint && bytes <= UNAWAITED_BYTES_MAX
     }
@@ -64,10 +106,16 @@ impl Pending {
 const NUMBER_BYTES: usize = 64 << 10;
 
 impl Catalogs {
+    /// Whether a commit may be acknowledged before it is durable.
+    pub(super) fn may_be_seen(&self) -> bool {
+        self.pending.is_little() && self.marks.age() <= UNAWAITED_TIME_MAX
+    }
+
     /// Puts the next version in place, to be published; its number.
     pub(super) fn advance(&mut self, next: Arc<Snapshot>, redo: &Redo, room: usize) -> u64 {
         assert!(next.follows(&self.newest), "versions are made one after another");
         self.newest = next;
+        self.marks.add(self.newest.read_view.version());
         let pending = &mut self.pending;
         pending.versions += 1;
         if planted::is("group-commit-forgets") {
@@ -101,6 +149,8 @@ impl Catalogs {
     pub(super) fn settle(&mut self, published: Arc<Snapshot>) {
         let is_newest = self.pending.versions == 0;
         self.durable = if is_newest { self.newest.clone() } else { published };
+        let (durable, newest) = (&self.durable.read_view, &self.newest.read_view);
+        self.marks.settle(durable.version(), newest.version());
         if !self.visible.follows(&self.durable) {
             self.visible = self.durable.clone();
         }
@@ -120,3 +170,6 @@ impl Catalogs {
         self.newest = next;
     }
 }
+
+#[cfg(test)]
+mod tests;
