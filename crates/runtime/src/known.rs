@@ -33,11 +33,6 @@ impl Known {
             workers.push(worker);
         }
     }
-
-    /// Whether any worker is to be told.
-    pub(crate) fn is_noted(&self) -> bool {
-        !lock(&self.workers).is_empty()
-    }
 }
 
 impl Drop for Known {
