@@ -55,7 +55,7 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     let configuration = Arc::new(args.configuration()?);
     let log = Arc::new(Log::new(stderr::sink()));
     log.set_json(is_json(&configuration));
-    provide_descriptors(&configuration, &log);
+    provide_descriptors(&configuration, &log)?;
     let options = server_options(&configuration, &log, device_reads_per_s)?;
     let db = open(&configuration, &log)?;
     tell_who_may_connect(&db, &options);
@@ -92,16 +92,32 @@ fn not_started(error: &std::io::Error) -> SqlError {
 /// Files, listeners, HTTP and those that have not logged in yet.
 const DESCRIPTORS_BESIDE_CLIENTS: u64 = 200;
 
+/// Fewer are not enough for the server itself: the file, the log and the archive, and for each worker its ring,
+/// its wake-up and what it opens for a statement.
+fn descriptors_min(workers: u64) -> u64 {
+    32 + 8 * workers
+}
+
 /// Each client needs a descriptor.
-fn provide_descriptors(configuration: &Configuration, log: &Log) {
+///
+/// # Errors
+/// 53000 when there are not even enough for the server: it would take connections and never answer.
+fn provide_descriptors(configuration: &Configuration, log: &Log) -> SqlResult<()> {
     let clients = configuration.count("max_connections") as u64;
+    let least = descriptors_min(configuration.count("workers") as u64);
     let why = match runtime::probe::raise_open_file_limit() {
-        Ok(limit) if limit >= clients + DESCRIPTORS_BESIDE_CLIENTS => return,
+        Ok(limit) if limit >= clients + DESCRIPTORS_BESIDE_CLIENTS => return Ok(()),
+        Ok(limit) if limit < least => {
+            let message = format!("the limit of open files is {limit}; the server needs {least}");
+            let hint = "Raise it (ulimit -n, LimitNOFILE), or have fewer --workers.";
+            return Err(SqlError::new(SqlState("53000"), message).with_hint(hint));
+        }
         Ok(limit) => format!("the limit of open files is {limit} (ulimit -Hn, LimitNOFILE)"),
         Err(error) => format!("the limit of open files is unknown: {error}"),
     };
     let message = format!("max_connections is {clients}, but {why}: clients may be turned away.");
     log.entry(Severity::Warning, message).write();
+    Ok(())
 }
 
 fn is_json(configuration: &Configuration) -> bool {
@@ -273,6 +289,14 @@ fn all_gone(server: &Server, limit: Duration, signals: &libc::sigset_t) -> bool 
 
 /// Says what a user should know before anybody connects.
 fn tell_who_may_connect(db: &Database, options: &ServerOptions) {
+    let asks_all = options.rules.is_none();
+    if !db.has_superuser_login(asks_all && db.has_passwords()) {
+        let message =
+            "No superuser can log in: none may, or none has a password, which is asked for.";
+        let hint =
+            "dovetail sql FILE, while no server has it open, takes ALTER ROLE .. PASSWORD '..'.";
+        options.log.entry(Severity::Warning, message).with("hint", hint).write();
+    }
     if options.rules.is_some() || db.has_passwords() {
         return;
     }

@@ -29,6 +29,7 @@ pub(crate) async fn change(
         next.access.mock_secret = runtime::entropy::<32>().to_vec();
     }
     let tag = next.apply(statement)?;
+    next.tell_of_lockout();
     let (access, notices) = (Arc::new(next.access), next.notices);
     let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
@@ -70,6 +71,22 @@ impl Next<'_> {
                 Err(SqlError::internal("the session changes its role itself"))
             }
         }
+    }
+
+    /// Once a role has a password all clients are asked for one, if no rules say otherwise.
+    fn tell_of_lockout(&mut self) {
+        let may_log_in = |access: &Access| access.has_superuser_login(access.has_passwords());
+        if may_log_in(&self.access) || !may_log_in(&self.snapshot.access) {
+            return;
+        }
+        let superuser = self.access.roles.values().find(|role| role.superuser);
+        let name = superuser.map_or("..", |role| role.name.as_str());
+        let mut notice = Notice::warning("no superuser can log in any more with a password");
+        notice.message = notice
+            .message
+            .with_detail("A role has a password now, so all clients are asked for one unless rules of --hba say otherwise.")
+            .with_hint(format!("Give a superuser one in this session: ALTER ROLE {name} PASSWORD '..'."));
+        self.notices.push(notice);
     }
 
     pub(crate) fn is_superuser(&self) -> bool {

@@ -23,6 +23,11 @@ impl Database {
         self.snapshot().access.is_fresh()
     }
 
+    /// Whether a superuser may log in, who has a password if one is asked for.
+    pub fn has_superuser_login(&self, with_password: bool) -> bool {
+        self.snapshot().access.has_superuser_login(with_password)
+    }
+
     /// Whether any role has a password.
     pub fn has_passwords(&self) -> bool {
         self.snapshot().access.has_passwords()
