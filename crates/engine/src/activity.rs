@@ -81,6 +81,8 @@ pub struct StatementActivity {
     pub pid: i32,
     /// When it began.
     pub started: Instant,
+    /// The same by the wall clock, in microseconds since 1970.
+    pub started_us: i64,
     /// How long it took; `None` while it runs.
     pub elapsed: Option<Duration>,
     /// What can be seen of it, when it is a query that has been planned.
@@ -120,6 +122,8 @@ impl Signals {
 pub struct Activity {
     /// The session's number.
     pub session_id: u64,
+    /// When it began, in microseconds since 1970.
+    pub entered_us: i64,
     trace: Mutex<Option<Arc<IoTrace>>>,
     statement: Mutex<Option<StatementActivity>>,
     /// What the next statement's text will be.
@@ -127,8 +131,8 @@ pub struct Activity {
     /// And its shape.
     shape: Mutex<Option<Arc<Shape>>>,
     signals: Mutex<Option<Signals>>,
-    /// Where it stands between its statements.
-    status: Mutex<TransactionStatus>,
+    /// Where it stands between its statements, and when its block began.
+    status: Mutex<(TransactionStatus, i64)>,
     activities: Weak<Activities>,
 }
 
@@ -155,6 +159,7 @@ impl Activities {
     pub(crate) fn enter(self: &Arc<Self>) -> Arc<Activity> {
         let activity = Arc::new(Activity {
             session_id: self.session_count.fetch_add(1, Relaxed) + 1,
+            entered_us: time::unix_us(),
             trace: Mutex::default(),
             statement: Mutex::default(),
             announced: Mutex::new("".into()),
@@ -213,12 +218,22 @@ impl Activity {
     }
 
     pub(crate) fn stands(&self, status: TransactionStatus) {
-        *lock(&self.status) = status;
+        let mut stands = lock(&self.status);
+        if stands.0 == TransactionStatus::Idle && status != TransactionStatus::Idle {
+            stands.1 = time::unix_us();
+        }
+        stands.0 = status;
     }
 
     /// Where it stands between its statements.
     pub fn transaction_status(&self) -> TransactionStatus {
-        *lock(&self.status)
+        lock(&self.status).0
+    }
+
+    /// When the block that is open began, in microseconds since 1970.
+    pub fn block_started_us(&self) -> Option<i64> {
+        let (status, started_us) = *lock(&self.status);
+        (status != TransactionStatus::Idle).then_some(started_us)
     }
 
     /// How others end it, once somebody has logged in.
@@ -282,6 +297,7 @@ impl Activity {
             application_name: shared(last.map(|last| &last.application_name), application_name),
             pid,
             started: time::now(),
+            started_us: time::unix_us(),
             elapsed: None,
             live: None,
             shape: lock(&self.shape).clone(),

@@ -26,6 +26,14 @@ impl Rows {
 
     /// Adds a row with these columns set.
     pub(crate) fn push<const N: usize>(&mut self, values: [(&str, SystemValue); N]) {
+        self.push_some(values);
+    }
+
+    /// Adds a row with these columns set, however many.
+    pub(crate) fn push_some<'n>(
+        &mut self,
+        values: impl IntoIterator<Item = (&'n str, SystemValue)>,
+    ) {
         let mut row = self.template.clone();
         for (column, value) in values {
             let ordinal = self.relation.ordinal(column);

@@ -35,9 +35,26 @@ fn state_of(activity: &Activity, statement: &StatementActivity) -> &'static str 
     }
 }
 
+/// Whether the role may see what a session does.
+fn is_visible(view: &View, statement: &StatementActivity) -> bool {
+    *statement.user == *view.user() || view.sees_all_statistics()
+}
+
 fn text(view: &View, statement: &StatementActivity) -> SystemValue {
-    let own = *statement.user == *view.user();
-    if own { &*statement.text } else { HIDDEN }.into()
+    if is_visible(view, statement) { &*statement.text } else { HIDDEN }.into()
+}
+
+/// When the session, its transaction and its statement began, and since when it is in its state.
+fn times(activity: &Activity, statement: &StatementActivity) -> [(&'static str, SystemValue); 4] {
+    let query_us = statement.started_us;
+    let alone = statement.elapsed.is_none().then_some(query_us);
+    let took_us = statement.elapsed.map_or(0, |elapsed| elapsed.as_micros() as i64);
+    [
+        ("backend_start", activity.entered_us.into()),
+        ("xact_start", activity.block_started_us().or(alone).into()),
+        ("query_start", query_us.into()),
+        ("state_change", (query_us + took_us).into()),
+    ]
 }
 
 pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
@@ -49,7 +66,8 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
             None if state != "active" => (Some("Client"), Some("ClientRead")),
             None => (None, None),
         };
-        rows.push([
+        let times = is_visible(view, &statement).then(|| times(&activity, &statement));
+        let shown = [
             ("datid", DATABASE.into()),
             ("datname", view.database().into()),
             ("pid", i64::from(statement.pid).into()),
@@ -61,7 +79,8 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("query_id", (statement.query_id as i64).into()),
             ("query", text(view, &statement)),
             ("backend_type", "client backend".into()),
-        ]);
+        ];
+        rows.push_some(shown.into_iter().chain(times.into_iter().flatten()));
     }
     if let Some(table) = view.activities().merging() {
         rows.push([
