@@ -95,7 +95,19 @@ impl Wish {
         let wish: Value = serde_json::from_slice(body).map_err(|e| invalid(e.to_string()))?;
         let sql = wish["sql"].as_str().unwrap_or_default().to_owned();
         let mode = wish["mode"].as_str().unwrap_or_default().parse().map_err(invalid)?;
-        let partitions = wish["partitions"].as_u64().and_then(|n| usize::try_from(n).ok());
+        let partitions = match &wish["partitions"] {
+            Value::Null => None,
+            given => {
+                Some(given.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+                    invalid(format!("partitions must be a whole number above 0, not {given}"))
+                })?)
+            }
+        };
+        for name in ["cold", "writes"] {
+            if !matches!(wish[name], Value::Null | Value::Bool(_)) {
+                return Err(invalid(format!("{name} must be true or false, not {}", wish[name])));
+            }
+        }
         let mut templates = Template::all(&sql)?;
         let template = match (templates.pop(), templates.is_empty()) {
             (Some(template), true) => template,
