@@ -25,6 +25,14 @@ pub enum Work {
     Insert,
     /// `DELETE` of one row by its key.
     Delete,
+    /// `SELECT .. FOR UPDATE` of one row by its key, which has no plan for all values.
+    Locked,
+    /// `SELECT` of a join of two look-ups.
+    Join,
+    /// `UPDATE` by a key with a value that has no plan for all values.
+    Computed,
+    /// `INSERT` of two rows that has no plan for all values.
+    Rows,
     /// `Session::get`.
     Get,
     /// `Session::put`.
@@ -33,12 +41,16 @@ pub enum Work {
 
 impl Work {
     /// Every work, by the name that the command line has for it.
-    pub const ALL: [(&'static str, Work); 7] = [
+    pub const ALL: [(&'static str, Work); 11] = [
         ("look-up", Work::LookUp),
         ("range", Work::Range),
         ("update", Work::Update),
         ("insert", Work::Insert),
         ("delete", Work::Delete),
+        ("locked", Work::Locked),
+        ("join", Work::Join),
+        ("computed", Work::Computed),
+        ("rows", Work::Rows),
         ("get", Work::Get),
         ("put", Work::Put),
     ];
@@ -50,6 +62,15 @@ impl Work {
             Work::Update => Some("update t set b = b + 1 where a = $1"),
             Work::Insert => Some("insert into t (a, b, c) values ($1, 1, 'something')"),
             Work::Delete => Some("delete from t where a = $1"),
+            Work::Locked => Some("select a, b, c from t where a = $1 for update"),
+            Work::Join => Some("select x.b, y.c from t x join t y on y.a = 2 * x.b where x.a = $1"),
+            Work::Computed => {
+                Some("update t set b = b + 1, c = repeat('x', ($1 % 5)::int) where a = $1")
+            }
+            Work::Rows => Some(
+                "insert into t (a, b, c) values ($1, 1, repeat('x', ($1 % 5)::int)), \
+                 (-$1, 2, 'something')",
+            ),
             Work::Get | Work::Put => None,
         }
     }
@@ -90,7 +111,7 @@ async fn executed(mut session: Session, work: Work, count: u64, as_text: bool) -
     let mut random = Prng::new(7);
     for number in 0..count {
         let key = match work {
-            Work::Insert => 2 * (ROW_COUNT + number) + 1,
+            Work::Insert | Work::Rows => 2 * (ROW_COUNT + number) + 1,
             _ => random.below(2 * ROW_COUNT) + 1,
         };
         once(&mut session, work, statement.as_ref(), key as i64).await?;

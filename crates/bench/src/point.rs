@@ -72,7 +72,7 @@ fn look_ups(db: &Database) -> SqlResult<f64> {
         let started = time::now();
         for _ in 0..LOOK_UP_COUNT {
             let aid = random.below(ROW_COUNT) + 1;
-            let parameters = [Parameter { value: Some(aid.to_string()), ..Parameter::default() }];
+            let parameters = [Parameter::unknown(aid.to_string())];
             let Some(point) = session.point(&prepared, &parameters)? else {
                 return Err(SqlError::internal("the statement is a look-up by key"));
             };

@@ -38,7 +38,7 @@ impl Session {
         values: &[Vec<Parameter>],
     ) -> SqlResult<Option<FoundRows>> {
         self.check_not_failed()?;
-        let is_whole = |values: &[Parameter]| values.iter().all(|value| value.value.is_some());
+        let is_whole = |values: &[Parameter]| !values.iter().any(Parameter::is_null);
         let mut whole = values.iter().enumerate().filter(|(_, values)| is_whole(values)).peekable();
         let Some((_, first)) = whole.peek() else { return Ok(None) };
         let Some(point) = self.point(prepared, first)? else { return Ok(None) };

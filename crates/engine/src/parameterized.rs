@@ -51,7 +51,7 @@ impl Session {
         let types = known.types.get_or_init(|| self.types_of(template, keys)).as_ref()?;
         let typed = |(key, oid): (&Parameter, &u32)| match key.ty {
             Some(_) => key.clone(),
-            None => Parameter::of_type(*oid, key.value.clone()),
+            None => read(*oid, key),
         };
         let values: Vec<Parameter> = keys.iter().zip(types).map(typed).collect();
         self.bound_from(template, &values, text)
@@ -97,6 +97,12 @@ impl Session {
         }
         self.parameterized.0.get(&without)?.clone()
     }
+}
+
+/// An unknown literal as a value of the type of its place; what is none is told when it is planned.
+fn read(oid: u32, key: &Parameter) -> Parameter {
+    let read = key.text().and_then(|text| Parameter::read(oid, &text).ok());
+    read.unwrap_or_else(|| Parameter::of_type(oid, key.value.clone()))
 }
 
 /// The one statement of a text.

@@ -3,6 +3,7 @@
 pub(crate) mod acknowledged;
 pub(crate) mod admit;
 pub(crate) mod before_commit;
+pub(crate) mod calls;
 pub(crate) mod client;
 pub(crate) mod constraints;
 pub(crate) mod cursors;

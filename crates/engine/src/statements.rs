@@ -1,12 +1,12 @@
 //! The prepared statements of a session, by name: those of `PREPARE` and those of the protocol.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{Field, SchemaRef};
 use sql::{Parameter, Shape, Statement};
 use types::described::wire_type;
-use types::{SqlError, SqlResult, SqlState};
+use types::{Datum, SqlError, SqlResult, SqlState};
 
 use crate::activity::Announced;
 use crate::held::Held;
@@ -82,8 +82,5 @@ pub fn no_statement(name: &str) -> SqlError {
 
 /// Nulls of these types, to look at a statement before it has values.
 pub fn nulls(oids: &[u32]) -> Vec<Parameter> {
-    oids.iter().map(|oid| Parameter::of_type(*oid, None)).collect()
+    oids.iter().map(|oid| Parameter::of_type(*oid, Datum::Null)).collect()
 }
-
-/// Statements about keys, by text and types of their values.
-pub(crate) type Keyed = HashMap<(String, Vec<u32>), Arc<NamedStatement>>;

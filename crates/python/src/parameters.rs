@@ -1,6 +1,6 @@
-//! Values of Python as parameters of statements: a type and a text form, never a part of the statement.
+//! Values of Python as parameters of statements: a type and a value, never a part of the statement.
 
-use engine::Parameter;
+use engine::{Datum, Parameter};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 use types::oid;
@@ -19,23 +19,24 @@ pub(crate) fn of_row(values: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
 
 fn parameter(value: &Bound<'_, PyAny>, adapt: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     if value.is_none() {
-        return Ok(Parameter::of_type(0, None));
+        return Ok(Parameter::default());
     }
-    let (oid, text) = if let Ok(text) = value.cast::<PyString>() {
+    let (oid, value) = if let Ok(text) = value.cast::<PyString>() {
         // Its type is that of its place, as that of a literal is.
-        (0, without_zeros(text.to_cow()?.into_owned())?)
+        (0, Datum::Text(without_zeros(text.to_cow()?.into_owned())?))
     } else if let Ok(truth) = value.cast::<PyBool>() {
-        (oid::BOOL, truth.is_true().to_string())
+        (oid::BOOL, Datum::Bool(truth.is_true()))
     } else if value.is_instance_of::<PyInt>() {
         integer(value)?
     } else if let Ok(float) = value.cast::<PyFloat>() {
-        (oid::FLOAT8, double(float.value()))
+        (oid::FLOAT8, Datum::Float(float.value()))
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
-        (oid::BYTEA, hexadecimal(bytes.as_bytes()))
+        (oid::BYTEA, Datum::Bytes(bytes.as_bytes().to_vec()))
     } else {
-        adapt.call1((value,))?.extract()?
+        let (oid, text): (u32, String) = adapt.call1((value,))?.extract()?;
+        (oid, Datum::Text(text))
     };
-    Ok(Parameter::of_type(oid, Some(text)))
+    Ok(Parameter::of_type(oid, value))
 }
 
 /// 22021
@@ -47,30 +48,10 @@ fn without_zeros(text: String) -> PyResult<String> {
 }
 
 /// The smallest type of at least 32 bits that has the number.
-fn integer(value: &Bound<'_, PyAny>) -> PyResult<(u32, String)> {
+fn integer(value: &Bound<'_, PyAny>) -> PyResult<(u32, Datum)> {
     if let Ok(number) = value.extract::<i64>() {
         let oid = if i32::try_from(number).is_ok() { oid::INT4 } else { oid::INT8 };
-        return Ok((oid, number.to_string()));
+        return Ok((oid, Datum::Int(number)));
     }
-    Ok((oid::NUMERIC, value.str()?.to_string()))
-}
-
-fn double(value: f64) -> String {
-    match value {
-        v if v.is_nan() => "NaN".to_owned(),
-        f64::INFINITY => "Infinity".to_owned(),
-        f64::NEG_INFINITY => "-Infinity".to_owned(),
-        v => format!("{v:?}"),
-    }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 + 2 * bytes.len());
-    text.push_str("\\x");
-    for byte in bytes {
-        text.extend(
-            [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])),
-        );
-    }
-    text
+    Ok((oid::NUMERIC, Datum::Text(value.str()?.to_string())))
 }

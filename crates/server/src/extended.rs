@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Announced, CursorStatement, Executed, Held, NamedStatement, Parameter, Query, Setting, Shape,
-    SqlError, SqlResult, SqlState, Statement, Template, TransactionStatus, no_statement, nulls,
+    Announced, CursorStatement, Datum, Executed, Held, NamedStatement, Parameter, Query, Setting,
+    Shape, SqlError, SqlResult, SqlState, Statement, Template, TransactionStatus, no_statement,
+    nulls,
 };
-use types::binary::{self, utf8};
-use types::oid;
+use types::{binary, oid};
 
 use crate::attend::unless_gone;
 use crate::connection::{Answer, Connection};
@@ -153,12 +153,7 @@ impl Connection {
             );
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
         }
-        let values = bind.parameters.iter().zip(&prepared.oids).enumerate();
-        let parameters = values
-            .map(|(index, ((format, bytes), oid))| {
-                parameter(*oid, *format, *bytes).map_err(|error| of_parameter(index, error))
-            })
-            .collect::<SqlResult<Vec<_>>>()?;
+        let parameters = self.parameters(&bind, &prepared.oids)?;
         let bound =
             prepared.statement.as_ref().map(|s| self.session.bound(s, &parameters)).transpose();
         let bound = bound.map_err(|error| prepared.located(error))?;
@@ -170,6 +165,19 @@ impl Connection {
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
+    }
+
+    /// The values that a message binds parameters of these types to. In a failed block none is looked at further.
+    fn parameters(&self, bind: &Bind<'_>, oids: &[u32]) -> SqlResult<Vec<Parameter>> {
+        let _entered = types::zone::enter(self.session.context());
+        let values = bind.parameters.iter().zip(oids).enumerate();
+        let read = values.map(|(index, ((format, bytes), oid))| {
+            parameter(*oid, *format, *bytes).map_err(|error| of_parameter(index, error))
+        });
+        read.collect::<SqlResult<_>>().or_else(|error| {
+            self.session.check_not_failed()?;
+            Err(error)
+        })
     }
 
     async fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
@@ -359,10 +367,9 @@ fn of_parameter(index: usize, error: SqlError) -> SqlError {
 
 /// The value of a parameter, from its bytes in a format.
 pub(crate) fn parameter(oid: u32, format: i16, bytes: Option<&[u8]>) -> SqlResult<Parameter> {
-    let value = match (format, bytes) {
-        (_, None) => None,
-        (0, Some(bytes)) => Some(utf8(bytes)?.to_owned()),
-        (_, Some(bytes)) => Some(binary::decode(oid, bytes)?),
-    };
-    Ok(Parameter::of_type(oid, value))
+    match (format, bytes) {
+        (_, None) => Ok(Parameter::of_type(oid, Datum::Null)),
+        (0, Some(bytes)) => Parameter::read(oid, binary::text(bytes)?),
+        (_, Some(bytes)) => Ok(Parameter::of_type(oid, binary::datum(oid, bytes)?)),
+    }
 }

@@ -13,8 +13,8 @@ use crate::catalog::Catalog;
 use crate::dml::insert::{cell, has_query};
 use crate::error::from_arrow;
 use crate::expr::scalar::Expr;
+use crate::parse::parameter::Parameter;
 use crate::parse::statement::prepare::Execute;
-use crate::parse::template::Parameter;
 
 /// The values for a prepared statement whose parameters have these types; 0 is an open one.
 ///
@@ -54,7 +54,10 @@ fn argument(
         }
         None => plain(expr, catalog)?,
     };
-    Ok(Parameter::of_type(oid, value))
+    let read = |text: &String| Parameter::read(oid, text);
+    // What is no value of the type is told when it is planned.
+    let read = value.as_ref().and_then(|text| read(text).ok());
+    Ok(read.unwrap_or_else(|| Parameter::of_type(oid, value.into())))
 }
 
 /// What is wrong is the parameter, not a column of a table.

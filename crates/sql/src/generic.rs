@@ -36,11 +36,12 @@ use crate::error::{from_library, guarded};
 use crate::optimize::query::Optimized;
 use crate::optimize::{shared, values};
 use crate::options::PlannerOptions;
+use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
 use crate::parse::statement::bound::Bound;
 use crate::parse::statement::kept::Kept;
 use crate::parse::statement::query::Query;
-use crate::parse::template::{Parameter, Template};
+use crate::parse::template::Template;
 use crate::physical::shared::SharedQuery;
 use crate::plan::Plan;
 use crate::planner;
@@ -99,14 +100,14 @@ impl Generic {
         }
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
-        let texts = values::texts(parameters, parameter_count, catalog)?;
+        let values = values::all(parameters, parameter_count, catalog)?;
         let Some(Parts { query, target, change }) = parts(&statement, &recorder)? else {
             return Ok(None);
         };
         let seen = target.as_ref().map_or(&recorder as &dyn Catalog, |target| target);
         let mut ast = *query.ast;
         let names = steps::rewrite_with(&mut ast, seen, Some(parameter_count + 1))?;
-        let query = crate::optimize::query::generic(ast, seen, options, texts)?;
+        let query = crate::optimize::query::generic(ast, seen, options, values)?;
         let is_good = admitted::is_for_all_values(&query).map_err(from_library)?;
         let Some(depends) = recorder.depends().filter(|_| is_good) else { return Ok(None) };
         Ok(Some(Generic { statement, query, names, change, depends, parameter_count }))
@@ -153,16 +154,16 @@ impl Generic {
         catalog: &dyn Catalog,
         options: &PlannerOptions,
     ) -> SqlResult<Plan> {
-        let texts = values::texts(parameters, self.parameter_count, catalog)?;
-        let plan = guarded::guarded(|| self.with_values(&texts, options))?;
+        let values = values::all(parameters, self.parameter_count, catalog)?;
+        let plan = guarded::guarded(|| self.with_values(&values, options))?;
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
     }
 
-    fn with_values(&self, texts: &[String], options: &PlannerOptions) -> SqlResult<Plan> {
+    fn with_values(&self, given: &[Parameter], options: &PlannerOptions) -> SqlResult<Plan> {
         let (mut sources, mut nodes) = (vec![], vec![]);
         let valued = |plan: &LogicalPlan, sources: &[Arc<SharedQuery>]| {
             let plan = shared::with_sources(plan.clone(), sources).map_err(from_library)?;
-            values::with_values(plan, texts)
+            values::with_values(plan, given)
         };
         for (number, shared) in self.query.shared.iter().enumerate() {
             let query = valued(&shared.plan, &sources)?;

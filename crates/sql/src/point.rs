@@ -11,13 +11,14 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_sql::sqlparser::ast;
-use types::{LogicalType, SqlResult};
+use types::{Datum, LogicalType, SqlResult};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::options::PlannerOptions;
 use crate::parse::object_name::{self, RelationName};
+use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
-use crate::parse::template::{Parameter, Template};
+use crate::parse::template::Template;
 use crate::plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
 use crate::planner::plan_query;
 
@@ -117,13 +118,16 @@ impl PointQuery {
 
 /// A parameter as a value of a column's type, where that is beyond doubt.
 pub(crate) fn value(parameter: &Parameter, ty: LogicalType) -> Option<ScalarValue> {
-    let text = parameter.value.as_deref()?;
     let (given, wanted) = (parameter.ty, ty.arrow());
     match wanted {
         DataType::Int16 | DataType::Int32 | DataType::Int64 => {
             let whole = [LogicalType::Int16, LogicalType::Int32, LogicalType::Int64];
             given.is_none_or(|given| whole.contains(&given)).then_some(())?;
-            let number: i64 = text.parse().ok()?;
+            let number = match &parameter.value {
+                Datum::Int(number) => *number,
+                Datum::Text(text) => text.parse().ok()?,
+                _ => return None,
+            };
             let fits_given = match given {
                 Some(LogicalType::Int16) => i16::try_from(number).is_ok(),
                 Some(LogicalType::Int32) => i32::try_from(number).is_ok(),
@@ -138,7 +142,8 @@ pub(crate) fn value(parameter: &Parameter, ty: LogicalType) -> Option<ScalarValu
         }
         DataType::Utf8View if matches!(ty, LogicalType::Text | LogicalType::Varchar(_)) => {
             given.is_none_or(|given| given == LogicalType::Text).then_some(())?;
-            Some(ScalarValue::Utf8View(Some(text.to_owned())))
+            let Datum::Text(text) = &parameter.value else { return None };
+            Some(ScalarValue::Utf8View(Some(text.clone())))
         }
         _ => None,
     }

@@ -1,21 +1,21 @@
 //! Values in the binary format of PostgreSQL's protocol and of `COPY`, both ways.
 
+use std::borrow::Cow;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
     IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
-use arrow_array::{
-    Array, ArrayRef, Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray,
-};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 mod array;
 
 use crate::datetime::infinite::{is_finite, is_finite_date};
+use crate::datetime::units::MICROS_PER_DAY;
+use crate::datum::Datum;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::logical::UTC;
-use crate::{oid, zone};
+use crate::oid;
 
 /// Appends a value behind its length.
 pub fn sized(body: &mut Vec<u8>, value: &[u8]) {
@@ -28,11 +28,13 @@ pub fn sized(body: &mut Vec<u8>, value: &[u8]) {
 /// # Errors
 /// 22021 for what is not UTF-8.
 pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
-        let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
-        SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
-    })
+    std::str::from_utf8(bytes)
+        .map_err(|error| not_utf8(bytes.get(error.valid_up_to()).copied().unwrap_or_default()))
+}
+
+fn not_utf8(byte: u8) -> SqlError {
+    let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
+    SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
 }
 
 /// Days from 1970-01-01 to 2000-01-01, where the protocol's calendar begins.
@@ -139,44 +141,34 @@ fn numeric(body: &mut Vec<u8>, text: &str) {
     sized(body, &value);
 }
 
-/// The text form of a parameter in binary format.
+/// A parameter in binary format.
 ///
 /// # Errors
-/// 22P03 for bytes that are no value of the type, 0A000 for a type without binary form.
-pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
+/// 22P03 for bytes that are no value of the type, 22008 for a time that is none, 22021 for what is no text, 0A000
+/// for a type without binary form.
+pub fn datum(oid: u32, bytes: &[u8]) -> SqlResult<Datum> {
     Ok(match oid {
-        oid::BOOL => (if fixed::<1>(bytes)? == [0] { "f" } else { "t" }).to_owned(),
-        oid::INT2 => i16::from_be_bytes(fixed(bytes)?).to_string(),
-        oid::INT4 => i32::from_be_bytes(fixed(bytes)?).to_string(),
-        oid::INT8 => i64::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::BOOL => Datum::Bool(fixed::<1>(bytes)? != [0]),
+        oid::INT2 => Datum::Int(i16::from_be_bytes(fixed(bytes)?).into()),
+        oid::INT4 => Datum::Int(i32::from_be_bytes(fixed(bytes)?).into()),
+        oid::INT8 => Datum::Int(i64::from_be_bytes(fixed(bytes)?)),
         // A relation, too, may be named by its number.
-        oid::OID | oid::REGCLASS => u32::from_be_bytes(fixed(bytes)?).to_string(),
-        oid::FLOAT4 => f32::from_be_bytes(fixed(bytes)?).to_string(),
-        oid::FLOAT8 => f64::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::OID | oid::REGCLASS => Datum::Int(u32::from_be_bytes(fixed(bytes)?).into()),
+        oid::FLOAT4 => Datum::Float(f32::from_be_bytes(fixed(bytes)?).into()),
+        oid::FLOAT8 => Datum::Float(f64::from_be_bytes(fixed(bytes)?)),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR | oid::UNKNOWN | 0 => {
-            utf8(bytes)?.to_owned()
+            Datum::Text(text(bytes)?.to_owned())
         }
-        oid::DATE => {
-            let days = i32::from_be_bytes(fixed(bytes)?);
-            let days = match is_finite_date(days) {
-                true => days.checked_add(EPOCH_DAYS).filter(|days| is_finite_date(*days)),
-                false => Some(days),
-            };
-            let array = Date32Array::from(vec![days.ok_or_else(bad)?]);
-            crate::text::format_value(&array, 0).unwrap_or_default()
+        oid::DATE => Datum::Date(date(i32::from_be_bytes(fixed(bytes)?))?),
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => {
+            Datum::Timestamp(timestamp(i64::from_be_bytes(fixed(bytes)?))?)
         }
-        oid::TIMESTAMP => timestamp_text(bytes, None)?,
-        // With its distance from UTC: whoever reads the text may live in another zone.
-        oid::TIMESTAMPTZ => timestamp_text(bytes, Some(UTC))?,
-        oid::NUMERIC => numeric_text(bytes)?,
-        oid::TIME => {
-            let array = Time64MicrosecondArray::from(vec![i64::from_be_bytes(fixed(bytes)?)]);
-            crate::text::format_value(&array, 0).unwrap_or_default()
-        }
-        oid::INTERVAL => interval_text(bytes)?,
-        oid::BYTEA => hex(bytes, &[]),
-        oid::UUID => hex(&fixed::<16>(bytes)?, &[4, 6, 8, 10]),
-        array if oid::is_array(array) => array::decode_list(bytes)?,
+        oid::NUMERIC => Datum::Text(numeric_text(bytes)?),
+        oid::TIME => Datum::Time(time(i64::from_be_bytes(fixed(bytes)?))?),
+        oid::INTERVAL => Datum::Interval(interval(bytes)?),
+        oid::BYTEA => Datum::Bytes(bytes.to_vec()),
+        oid::UUID => Datum::Uuid(fixed(bytes)?),
+        array if oid::is_array(array) => Datum::Text(array::decode_list(bytes)?),
         other => {
             return Err(SqlError::unsupported(format!(
                 "binary input of the type with OID {other}"
@@ -185,42 +177,64 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
     })
 }
 
-/// A timestamp as text, an instant in UTC.
-fn timestamp_text(bytes: &[u8], zone: Option<&str>) -> SqlResult<String> {
-    let micros = i64::from_be_bytes(fixed(bytes)?);
-    let micros = match is_finite(micros) {
-        true => micros.checked_add(EPOCH_MICROS).filter(|micros| is_finite(*micros)),
-        false => Some(micros),
-    };
-    let micros = micros.ok_or_else(bad)?;
-    let array = TimestampMicrosecondArray::from(vec![micros]).with_timezone_opt(zone);
-    let _entered = zone::enter(zone::Context::default());
-    Ok(crate::text::format_value(&array, 0).unwrap_or_default())
+/// The text form of a value in binary format.
+///
+/// # Errors
+/// As [`datum`].
+pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
+    let value = datum(oid, bytes)?;
+    let text = value.text(oid::parameter(oid, None)).map(Cow::into_owned);
+    Ok(text.unwrap_or_default())
 }
 
-fn interval_text(bytes: &[u8]) -> SqlResult<String> {
+/// Text that came from outside, as a value: no byte of it is zero.
+///
+/// # Errors
+/// 22021 for what is no text.
+pub fn text(bytes: &[u8]) -> SqlResult<&str> {
+    match bytes.contains(&0) {
+        true => Err(not_utf8(0)),
+        false => utf8(bytes),
+    }
+}
+
+fn date(days: i32) -> SqlResult<i32> {
+    match is_finite_date(days) {
+        true => days.checked_add(EPOCH_DAYS).filter(|days| is_finite_date(*days)),
+        false => Some(days),
+    }
+    .ok_or_else(|| out_of_range("date"))
+}
+
+fn timestamp(micros: i64) -> SqlResult<i64> {
+    match is_finite(micros) {
+        true => micros.checked_add(EPOCH_MICROS).filter(|micros| is_finite(*micros)),
+        false => Some(micros),
+    }
+    .ok_or_else(|| out_of_range("timestamp"))
+}
+
+/// Midnight may be that at the end of the day.
+fn time(micros: i64) -> SqlResult<i64> {
+    match (0..=MICROS_PER_DAY).contains(&micros) {
+        true => Ok(micros),
+        false => Err(out_of_range("time")),
+    }
+}
+
+fn interval(bytes: &[u8]) -> SqlResult<IntervalMonthDayNano> {
     let bytes = fixed::<16>(bytes)?;
     let part = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
     let micros = i64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
-    let value = IntervalMonthDayNano {
-        nanoseconds: micros.checked_mul(1000).ok_or_else(bad)?,
+    Ok(IntervalMonthDayNano {
+        nanoseconds: micros.checked_mul(1000).ok_or_else(|| out_of_range("interval"))?,
         days: i32::from_be_bytes(part(8)),
         months: i32::from_be_bytes(part(12)),
-    };
-    let array = IntervalMonthDayNanoArray::from(vec![value]);
-    Ok(crate::text::format_value(&array, 0).unwrap_or_default())
+    })
 }
 
-/// Bytes as hexadecimal digits: behind `\x`, or as a UUID with dashes before these positions.
-fn hex(bytes: &[u8], dashes: &[usize]) -> String {
-    let mut text = String::from(if dashes.is_empty() { "\\x" } else { "" });
-    for (i, byte) in bytes.iter().enumerate() {
-        if dashes.contains(&i) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+fn out_of_range(what: &str) -> SqlError {
+    SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{what} out of range"))
 }
 
 fn bad() -> SqlError {
@@ -239,7 +253,8 @@ fn numeric_text(bytes: &[u8]) -> SqlResult<String> {
         return Err(SqlError::unsupported("this numeric"));
     }
     let digits = (0..count).map(|_| word()).collect::<SqlResult<Vec<u16>>>()?;
-    if digits.iter().any(|digit| *digit > 9_999) {
+    let is_longer = word().is_ok() || bytes.len() % 2 == 1;
+    if is_longer || digits.iter().any(|digit| *digit > 9_999) {
         return Err(bad());
     }
     // Digit `i` counts 10,000^(weight - i).

@@ -17,6 +17,12 @@ pub(crate) mod units;
 pub use civil::{Civil, civil_of, days_of};
 use decode::{Problem, Special};
 
+/// Whether a text may be read as a time that depends on the moment.
+pub fn speaks_of_now(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.contains(word))
+}
+
 /// Days since 1970-01-01. Errors: 22007 for text that is no date, 22008 for a date that does not exist.
 pub fn parse_date(text: &str) -> SqlResult<i32> {
     let trimmed = trimmed(text);

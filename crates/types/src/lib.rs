@@ -7,6 +7,7 @@ mod array;
 pub mod binary;
 pub mod blanks;
 pub mod datetime;
+mod datum;
 pub mod described;
 pub mod equality;
 mod error;
@@ -21,6 +22,7 @@ pub mod text;
 pub mod zone;
 
 pub use array::{parse_bytes, parse_uuid};
+pub use datum::Datum;
 pub use error::{SqlError, SqlResult, SqlState};
 pub use logical::{ANY_LENGTH, Column, LogicalType, Schema, UTC};
 

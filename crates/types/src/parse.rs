@@ -133,12 +133,8 @@ impl ColumnParser {
             Values::Int32(b) => b.append_value(parse_integer(text, ty)?),
             Values::Int64(b) => b.append_value(parse_integer(text, ty)?),
             Values::Oid(b) => b.append_value(parse_integer(text, ty)?),
-            Values::Float32(b) => {
-                b.append_value(in_range(parse_primitive::<Float32Type>(text, ty)?, text, ty)?)
-            }
-            Values::Float64(b) => {
-                b.append_value(in_range(parse_primitive::<Float64Type>(text, ty)?, text, ty)?)
-            }
+            Values::Float32(b) => b.append_value(parse_float::<Float32Type>(text, ty)?),
+            Values::Float64(b) => b.append_value(parse_float::<Float64Type>(text, ty)?),
             Values::Decimal(b) => b.append_value(parse_decimal(text, ty)?),
             Values::Numeric(b) => b.append_value(parse_numeric(text)?),
             Values::Text(b) => b.append_value(fit_text(text, ty)?),
@@ -270,7 +266,7 @@ fn invalid(text: &str, ty: LogicalType) -> SqlError {
     SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
 }
 
-fn parse_bool(text: &str) -> SqlResult<bool> {
+pub(crate) fn parse_bool(text: &str) -> SqlResult<bool> {
     match trimmed(text).to_ascii_lowercase().as_str() {
         "t" | "tr" | "tru" | "true" | "y" | "ye" | "yes" | "on" | "1" => Ok(true),
         "f" | "fa" | "fal" | "fals" | "false" | "n" | "no" | "of" | "off" | "0" => Ok(false),
@@ -278,7 +274,7 @@ fn parse_bool(text: &str) -> SqlResult<bool> {
     }
 }
 
-fn parse_integer<T: TryFrom<i128>>(text: &str, ty: LogicalType) -> SqlResult<T> {
+pub(crate) fn parse_integer<T: TryFrom<i128>>(text: &str, ty: LogicalType) -> SqlResult<T> {
     let wide: i128 = trimmed(text).parse().map_err(|_| invalid(text, ty))?;
     T::try_from(wide).map_err(|_| {
         let message = format!("value \"{text}\" is out of range for type {ty}");
@@ -286,11 +282,14 @@ fn parse_integer<T: TryFrom<i128>>(text: &str, ty: LogicalType) -> SqlResult<T> 
     })
 }
 
-fn parse_primitive<T: ArrowPrimitiveType + Parser>(
+pub(crate) fn parse_float<T: ArrowPrimitiveType + Parser>(
     text: &str,
     ty: LogicalType,
-) -> SqlResult<T::Native> {
-    T::parse(trimmed(text)).ok_or_else(|| invalid(text, ty))
+) -> SqlResult<T::Native>
+where
+    T::Native: Into<f64>,
+{
+    in_range(T::parse(trimmed(text)).ok_or_else(|| invalid(text, ty))?, text, ty)
 }
 
 /// A number that is infinite, or zero, must have been written so.

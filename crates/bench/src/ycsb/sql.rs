@@ -119,7 +119,7 @@ fn calls_of_many(db: &Database, rows: u64) -> SqlResult<f64> {
         for _ in 0..KEY_COUNT / KEYS_PER_CALL as u64 {
             let mut value = || {
                 let id = random.below(rows) + 1;
-                vec![Parameter { value: Some(id.to_string()), ..Parameter::default() }]
+                vec![Parameter::unknown(id.to_string())]
             };
             let values: Vec<_> = (0..KEYS_PER_CALL).map(|_| value()).collect();
             let found = session.get_many(&prepared, &values).await?;

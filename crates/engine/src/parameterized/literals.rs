@@ -1,7 +1,7 @@
 //! Literals of a text.
 
 use sql::Parameter;
-use types::LogicalType;
+use types::{Datum, LogicalType};
 
 /// The one statement that a text seems to be, which begins with one of these words. What has comments,
 /// placeholders, escapes or several statements is not looked at further.
@@ -45,14 +45,14 @@ pub(crate) fn word(bytes: &[u8]) -> usize {
 pub(crate) fn literal(piece: &str) -> Option<Parameter> {
     if let Some(inner) = piece.strip_prefix('\'') {
         let value = inner.strip_suffix('\'')?.replace("''", "'");
-        return Some(Parameter { value: Some(value), ..Parameter::default() });
+        return Some(Parameter::unknown(value));
     }
     let number: i64 = piece.parse().ok()?;
     let ty = match i32::try_from(number) {
         Ok(_) => LogicalType::Int32,
         Err(_) => LogicalType::Int64,
     };
-    Some(Parameter { value: Some(piece.to_owned()), ty: Some(ty), told: None })
+    Some(Parameter { value: Datum::Int(number), ty: Some(ty), told: None })
 }
 
 /// Whether the text so far ends with an equals sign that is an operator of its own.

@@ -4,7 +4,7 @@ use super::parameterize;
 
 fn taken_out(text: &str) -> Option<(String, Vec<String>)> {
     let (text, keys) = parameterize(text)?;
-    Some((text, keys.into_iter().map(|key| key.value.unwrap_or_default()).collect()))
+    Some((text, keys.into_iter().map(|key| key.text().unwrap_or_default().into_owned()).collect()))
 }
 
 #[test]

@@ -57,12 +57,11 @@ fn taken_out(piece: &str, before: &str, behind: &[u8]) -> Option<(Parameter, boo
         return begins(before, false).then_some((value, false));
     }
     // A number with zeros before it is another text than the number.
-    let digits = value.value.as_deref()?;
-    if digits.len() > 1 && digits.starts_with('0') {
+    if piece.len() > 1 && piece.starts_with('0') {
         return None;
     }
     match before.strip_suffix('-') {
-        Some(before) if begins(before, true) => literal(&format!("-{digits}")).map(|v| (v, true)),
+        Some(before) if begins(before, true) => literal(&format!("-{piece}")).map(|v| (v, true)),
         _ => begins(before, true).then_some((value, false)),
     }
 }

@@ -6,20 +6,23 @@ use std::sync::{Arc, OnceLock};
 
 use exec::LocalFuture;
 use sql::catalog::TableDef;
-use sql::constraints::ColumnDefault;
-use sql::{Parameter, Template, quote_ident};
-use types::{Column, SqlError, SqlResult, SqlState, oid};
+use sql::{Parameter, Template};
+use types::{Datum, SqlError, SqlResult, SqlState, oid};
 
+use super::calls::{Call, KnownCall, check_count, end};
 use super::client::Client;
 use super::state::Session;
 use crate::activity::Announced;
-use crate::datum::{Datum, Row};
+use crate::datum::Row;
 use crate::prepared::Prepared;
 use crate::result::{ResultSet, StatementResult};
 use crate::statements::{Executed, NamedStatement};
 
-/// Statements that a session remembers: four for each of sixteen tables.
-const STATEMENTS_MAX: usize = 64;
+/// Tables of which a session remembers statements.
+const TABLES_MAX: usize = 16;
+
+/// Statements about one table: the three calls by whole keys, and some ranges.
+const CALLS_MAX: usize = 8;
 
 /// Rows that follow each other by the primary key.
 #[derive(Clone, Debug)]
@@ -44,38 +47,6 @@ impl Default for KeyRange {
     }
 }
 
-/// A statement and the values of its parameters, as they are put together.
-#[derive(Default)]
-struct Draft {
-    text: String,
-    oids: Vec<u32>,
-    values: Vec<Datum>,
-}
-
-impl Draft {
-    /// A parameter for a column.
-    fn value(&mut self, column: &Column, value: &Datum) -> String {
-        self.oids.push(oid::of_logical(column.ty).oid);
-        self.values.push(value.clone());
-        format!("${}", self.values.len())
-    }
-
-    /// A condition on columns of a key, one after the other.
-    fn equal(&mut self, columns: &[&Column], values: &[Datum]) -> Vec<String> {
-        let pairs = columns.iter().zip(values);
-        pairs.map(|(c, v)| format!("{} = {}", quote_ident(&c.name), self.value(c, v))).collect()
-    }
-
-    fn bound(&mut self, column: &Column, bound: &Bound<Datum>, ops: [&str; 2]) -> Option<String> {
-        let (op, value) = match bound {
-            Bound::Unbounded => return None,
-            Bound::Included(value) => (ops[0], value),
-            Bound::Excluded(value) => (ops[1], value),
-        };
-        Some(format!("{} {op} {}", quote_ident(&column.name), self.value(column, value)))
-    }
-}
-
 impl Session {
     /// The row of a table with this primary key, whose values are in the order of its columns. Call it in a
     /// task of the database's runtime, as all of these.
@@ -88,10 +59,9 @@ impl Session {
         table: &'a str,
         key: &'a [Datum],
     ) -> LocalFuture<'a, SqlResult<Option<Row>>> {
-        Box::pin(async move {
-            let draft = |session: &Session| session.draft_of_key("select * from", table, key);
-            Ok(rows(self.run_draft(draft).await?)?.rows()?.pop())
-        })
+        Box::pin(
+            async move { Ok(rows(self.run_call(table, Call::Get, key).await?)?.rows()?.pop()) },
+        )
     }
 
     /// Puts a row into a table, in the place of the one with the same primary key if there is one. It has a
@@ -105,43 +75,7 @@ impl Session {
         table: &'a str,
         row: &'a [Datum],
     ) -> LocalFuture<'a, SqlResult<()>> {
-        Box::pin(async move {
-            self.run_draft(|session| session.draft_of_put(table, row)).await.map(drop)
-        })
-    }
-
-    fn draft_of_put(&self, table: &str, row: &[Datum]) -> SqlResult<Draft> {
-        let def = self.keyed_table(table)?;
-        let is_given = |ordinal: &usize| {
-            let default = def.constraints.default_of(*ordinal);
-            !matches!(default, Some(ColumnDefault::Generated(_)))
-        };
-        let given: Vec<usize> = (0..def.schema.columns.len()).filter(is_given).collect();
-        check_count(given.len(), row.len())?;
-        let mut draft = Draft::default();
-        let (mut columns, mut values, mut changes) = (vec![], vec![], vec![]);
-        for (ordinal, value) in given.iter().zip(row) {
-            let column = &def.schema.columns[*ordinal];
-            let name = quote_ident(&column.name);
-            values.push(draft.value(column, value));
-            if !def.primary_columns().contains(ordinal) {
-                changes.push(format!("{name} = excluded.{name}"));
-            }
-            columns.push(name);
-        }
-        let then = match changes.is_empty() {
-            true => "nothing".to_owned(),
-            false => format!("update set {}", changes.join(", ")),
-        };
-        let key = key_columns(&def).iter().map(|c| quote_ident(&c.name)).collect::<Vec<_>>();
-        draft.text = format!(
-            "insert into {} ({}) values ({}) on conflict ({}) do {then}",
-            quote_ident(&def.name),
-            columns.join(", "),
-            values.join(", "),
-            key.join(", "),
-        );
-        Ok(draft)
+        Box::pin(async move { self.run_call(table, Call::Put, row).await.map(drop) })
     }
 
     /// Deletes the row with this primary key; whether there was one.
@@ -153,19 +87,7 @@ impl Session {
         table: &'a str,
         key: &'a [Datum],
     ) -> LocalFuture<'a, SqlResult<bool>> {
-        Box::pin(async move {
-            let draft = |session: &Session| session.draft_of_key("delete from", table, key);
-            Ok(self.run_draft(draft).await?.row_count() > 0)
-        })
-    }
-
-    /// What is done with the row that has a key.
-    fn draft_of_key(&self, what: &str, table: &str, key: &[Datum]) -> SqlResult<Draft> {
-        let def = self.keyed_table(table)?;
-        let mut draft = Draft::default();
-        let condition = draft.equal(&whole_key(&def, key)?, key).join(" and ");
-        draft.text = format!("{what} {} where {condition}", quote_ident(&def.name));
-        Ok(draft)
+        Box::pin(async move { Ok(self.run_call(table, Call::Delete, key).await?.row_count() > 0) })
     }
 
     /// The rows of a table in the order of its primary key.
@@ -178,41 +100,13 @@ impl Session {
         range: &'a KeyRange,
     ) -> LocalFuture<'a, SqlResult<Vec<Row>>> {
         Box::pin(async move {
-            rows(self.run_draft(|session| session.draft_of_scan(table, range)).await?)?.rows()
+            let ((from, first), (to, last)) = (end(&range.from), end(&range.to));
+            let (prefix, descending, limit) = (range.prefix.len(), range.descending, range.limit);
+            let call = Call::Scan { prefix, from, to, descending, limit };
+            let values: Vec<Datum> =
+                range.prefix.iter().chain(first).chain(last).cloned().collect();
+            rows(self.run_call(table, call, &values).await?)?.rows()
         })
-    }
-
-    fn draft_of_scan(&self, table: &str, range: &KeyRange) -> SqlResult<Draft> {
-        let def = self.keyed_table(table)?;
-        let key = key_columns(&def);
-        let mut draft = Draft::default();
-        if range.prefix.len() > key.len() {
-            check_count(key.len(), range.prefix.len())?;
-        }
-        let mut conditions = draft.equal(&key, &range.prefix);
-        let is_open = (&range.from, &range.to) == (&Bound::Unbounded, &Bound::Unbounded);
-        match key.get(range.prefix.len()) {
-            Some(next) => {
-                conditions.extend(draft.bound(next, &range.from, [">=", ">"]));
-                conditions.extend(draft.bound(next, &range.to, ["<=", "<"]));
-            }
-            None if is_open => {}
-            None => {
-                let message = "a range with a whole key as its prefix has no ends";
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-            }
-        }
-        let mut text = format!("select * from {}", quote_ident(&def.name));
-        if !conditions.is_empty() {
-            text.push_str(&format!(" where {}", conditions.join(" and ")));
-        }
-        let direction = if range.descending { " desc" } else { "" };
-        let order = key.iter().map(|c| format!("{}{direction}", quote_ident(&c.name)));
-        text.push_str(&format!(" order by {}", order.collect::<Vec<_>>().join(", ")));
-        if let Some(limit) = range.limit {
-            text.push_str(&format!(" limit {limit}"));
-        }
-        Ok(Draft { text, ..draft })
     }
 
     /// Prepares the one statement of a text: the types of its parameters follow from where they stand.
@@ -254,7 +148,7 @@ impl Session {
             let message = format!("{} values are given, {} wanted", values.len(), oids.len());
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
         }
-        let parameter = |(oid, value): (&u32, &Datum)| Parameter::of_type(*oid, value.text());
+        let parameter = |(oid, value): (&u32, &Datum)| Parameter::of_type(*oid, value.clone());
         let parameters: Vec<Parameter> = oids.iter().zip(values).map(parameter).collect();
         self.activity.announce(text);
         if let Some(shape) = shape {
@@ -284,30 +178,47 @@ impl Session {
         }
     }
 
-    /// Runs what is drafted. An error of that is one of the statement, and fails the transaction, too.
-    async fn run_draft(
+    /// Runs a call. An error of that is one of the statement, and fails the transaction, too.
+    async fn run_call(
         &mut self,
-        draft: impl FnOnce(&Session) -> SqlResult<Draft>,
+        table: &str,
+        call: Call,
+        values: &[Datum],
     ) -> SqlResult<StatementResult> {
         self.check_not_failed()?;
-        let drafted = draft(self).and_then(|draft| self.remembered(draft));
-        let (known, values) = self.or_fail(drafted)?;
-        self.run_prepared(&known, &values).await
+        let known = self.known_call(table, call, values.len());
+        let known = self.or_fail(known)?;
+        self.run_prepared(&known, values).await
     }
 
-    /// The statement of a draft, and its values.
-    fn remembered(&mut self, draft: Draft) -> SqlResult<(Arc<NamedStatement>, Vec<Datum>)> {
-        let Draft { text, oids, values } = draft;
-        let key = (text, oids);
-        if let Some(known) = self.keyed.get(&key) {
-            return Ok((known.clone(), values));
+    /// The statement of a call with so many values, which is made once for a table as it is.
+    fn known_call(
+        &mut self,
+        table: &str,
+        call: Call,
+        count: usize,
+    ) -> SqlResult<Arc<NamedStatement>> {
+        let def = self.keyed_table(table)?;
+        let calls = self.keyed.get(table).map(Vec::as_slice).unwrap_or_default();
+        if let Some(known) = calls.iter().find(|known| known.call == call)
+            && Arc::ptr_eq(&known.def, &def)
+        {
+            check_count(known.statement.oids.len(), count)?;
+            return Ok(known.statement.clone());
         }
-        let known = Arc::new(known(&key.0, &key.1)?);
-        if self.keyed.len() >= STATEMENTS_MAX {
+        let columns = call.columns(&def, count)?;
+        let oids: Vec<u32> = columns.iter().map(|c| oid::of_logical(c.ty).oid).collect();
+        let statement = Arc::new(known(&call.text(&def, &columns), &oids)?);
+        if self.keyed.len() >= TABLES_MAX && !self.keyed.contains_key(table) {
             self.keyed.clear();
         }
-        self.keyed.insert(key, known.clone());
-        Ok((known, values))
+        let calls = self.keyed.entry(table.to_owned()).or_default();
+        calls.retain(|known| known.call != call);
+        if calls.len() >= CALLS_MAX {
+            calls.remove(0);
+        }
+        calls.push(KnownCall { call, def, statement: statement.clone() });
+        Ok(statement)
     }
 }
 
@@ -334,24 +245,6 @@ fn only(text: &str) -> SqlResult<Template> {
         (Some(template), true) => Ok(template),
         _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one statement is expected")),
     }
-}
-
-fn key_columns(def: &TableDef) -> Vec<&Column> {
-    def.primary_columns().iter().map(|ordinal| &def.schema.columns[*ordinal]).collect()
-}
-
-/// The columns of the primary key, for which there are as many values.
-fn whole_key<'a>(def: &'a TableDef, key: &[Datum]) -> SqlResult<Vec<&'a Column>> {
-    check_count(def.primary_columns().len(), key.len())?;
-    Ok(key_columns(def))
-}
-
-fn check_count(wanted: usize, given: usize) -> SqlResult<()> {
-    if wanted == given {
-        return Ok(());
-    }
-    let message = format!("{given} values are given, {wanted} wanted");
-    Err(SqlError::new(SqlState::SYNTAX_ERROR, message))
 }
 
 fn rows(result: StatementResult) -> SqlResult<ResultSet> {

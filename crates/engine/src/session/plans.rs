@@ -25,7 +25,7 @@ impl Session {
         let template = prepared.template();
         match self.plan_key(template, values).and_then(|key| self.database().plans().of(&key)) {
             Some(Known::Generic(generic)) => Ok(generic.statement(template, values, None)),
-            _ => template.bind_again(values),
+            _ => template.bind_noted(values),
         }
     }
 
@@ -49,7 +49,7 @@ impl Session {
 
     /// `None` for what has no generic plan.
     fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
-        let is_known = |value: &Parameter| value.value.is_some() && value.ty.is_some();
+        let is_known = |value: &Parameter| !value.is_null() && value.ty.is_some();
         if template.text().len() > TEXT_BYTES_MAX || !values.iter().all(is_known) {
             return None;
         }

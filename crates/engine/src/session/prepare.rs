@@ -79,7 +79,7 @@ impl Session {
         prepared: &Prepared,
         parameters: &[Parameter],
     ) -> SqlResult<Option<Arc<Cached>>> {
-        if parameters.iter().any(|parameter| parameter.value.is_none()) {
+        if parameters.iter().any(Parameter::is_null) {
             return Ok(None);
         }
         let (catalog, options) = (self.system_catalog(), self.planner_options());

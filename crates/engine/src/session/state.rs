@@ -9,6 +9,7 @@ use sql::catalog::TableId;
 use sql::parse::OnCommit;
 use types::{SqlResult, zone};
 
+use super::calls::Keyed;
 use crate::access;
 use crate::access::role::BOOTSTRAP;
 use crate::access::session_info::SessionInfo;
@@ -26,7 +27,7 @@ use crate::notifications::Mailbox;
 use crate::numbers::LastNumbers;
 use crate::parameterized::known::ParameterizedTexts;
 use crate::settings::Settings;
-use crate::statements::{Keyed, Statements};
+use crate::statements::Statements;
 use crate::system::chance::Chance;
 use crate::system::results::Results;
 use crate::system::view::SettingChange;

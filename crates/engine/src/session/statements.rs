@@ -89,6 +89,9 @@ impl Session {
     ) -> SqlResult<(SystemCatalog, bool)> {
         let (catalog, query, is_large) = {
             let _entered = types::zone::enter(self.context());
+            if !template.is_long() {
+                template.read()?;
+            }
             let statement = template.bind(&nulls(oids))?;
             self.mean(&statement);
             let catalog = self.catalog_for(&statement)?;

@@ -133,7 +133,7 @@ async fn many(
     keys: &[Option<&str>],
 ) -> SqlResult<Option<Vec<(usize, i64)>>> {
     let parameter =
-        |key: &Option<&str>| Parameter { value: key.map(str::to_owned), ..Parameter::default() };
+        |key: &Option<&str>| Parameter { value: Datum::from(*key), ..Parameter::default() };
     let values: Vec<Vec<Parameter>> = keys.iter().map(|key| vec![parameter(key)]).collect();
     let found = session.get_many(prepared, &values).await?;
     Ok(found.map(|FoundRows { rows, positions }| {

@@ -7,8 +7,8 @@ use engine::{
     Database, Executed, ExecutionMode, Options, Parameter, Prepared, Session, SqlError, Statement,
     StatementResult, Template,
 };
-use types::oid;
 use types::text::format_value;
+use types::{Datum, oid};
 
 /// Tables with all that a row may be asked for.
 const SETUP: &str = "
@@ -383,9 +383,12 @@ fn what_is_not_compiled_is_planned() {
 }
 
 fn parameters(oids: &[u32], values: &[&str]) -> Vec<Parameter> {
-    let value = |value: &&str| (*value != "null").then(|| (*value).to_owned());
-    let both = oids.iter().zip(values);
-    both.map(|(oid, text)| Parameter::of_type(*oid, value(text))).collect()
+    let parameter = |(oid, value): (&u32, &&str)| match *value {
+        "null" => Parameter::of_type(*oid, Datum::Null),
+        text => Parameter::read(*oid, text)
+            .unwrap_or_else(|_| Parameter::of_type(*oid, Datum::Text(text.to_owned()))),
+    };
+    oids.iter().zip(values).map(parameter).collect()
 }
 
 /// The statement with its values as the binder writes them.
@@ -393,7 +396,7 @@ fn substituted(text: &str, parameters: &[Parameter]) -> String {
     let mut text = commented(text);
     for (number, parameter) in parameters.iter().enumerate().rev() {
         let ty = parameter.ty.map_or("text".to_owned(), |ty| ty.to_string());
-        let value = parameter.value.as_ref().map_or("null".to_owned(), |v| format!("'{v}'"));
+        let value = parameter.text().map_or("null".to_owned(), |v| format!("'{v}'"));
         text = text.replace(&format!("${}", number + 1), &format!("({value}::{ty})"));
     }
     text

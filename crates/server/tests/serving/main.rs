@@ -12,6 +12,7 @@ mod http;
 mod login;
 mod logs;
 mod notifications;
+mod parameters;
 mod promises;
 mod signatures;
 mod streaming;

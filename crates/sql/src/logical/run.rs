@@ -14,6 +14,7 @@ use crate::error::from_library;
 use crate::functions::library::LIBRARY;
 use crate::interrupt::BetweenRules;
 use crate::logical::guarded_rules;
+use crate::parse::parameter::Parameter;
 
 pub(crate) type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -43,7 +44,7 @@ pub(crate) fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlRe
 pub(crate) struct Config {
     pub(crate) aliases: Arc<AliasGenerator>,
     /// What stands for the parameters, where they stay.
-    pub(crate) values: Option<Vec<String>>,
+    pub(crate) values: Option<Vec<Parameter>>,
 }
 
 impl OptimizerConfig for Config {

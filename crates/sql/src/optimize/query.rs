@@ -20,6 +20,7 @@ use crate::logical::run::{Config, run};
 use crate::logical::{constants, decorrelation, leftovers, rules, separate, set_all, sorted};
 use crate::optimize::{join_order, shared};
 use crate::options::PlannerOptions;
+use crate::parse::parameter::Parameter;
 use crate::plan::Node;
 
 /// A query as a plan, and where each of its columns comes from.
@@ -53,7 +54,7 @@ pub(crate) fn generic(
     query: ast::Query,
     catalog: &dyn Catalog,
     options: &PlannerOptions,
-    values: Vec<String>,
+    values: Vec<Parameter>,
 ) -> SqlResult<Optimized> {
     planned(query, catalog, options, Some(values))
 }
@@ -62,7 +63,7 @@ fn planned(
     query: ast::Query,
     catalog: &dyn Catalog,
     options: &PlannerOptions,
-    values: Option<Vec<String>>,
+    values: Option<Vec<Parameter>>,
 ) -> SqlResult<Optimized> {
     guarded(|| {
         let parameter_count = values.as_ref().map_or(0, Vec::len);
@@ -80,7 +81,7 @@ fn planned(
             let plan = finished(query, &config, options)?;
             // What is believed about its rows is that of the values at hand.
             let valued = match &config.values {
-                Some(texts) => &crate::optimize::values::with_values(plan.clone(), texts)?,
+                Some(values) => &crate::optimize::values::with_values(plan.clone(), values)?,
                 None => &plan,
             };
             let (source, node) = shared::planned(valued, shared.len(), name, options)?;

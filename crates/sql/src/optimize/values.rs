@@ -3,6 +3,7 @@
 //! A parameter is a placeholder to the library, which takes literals for what they are. While the order of
 //! joins is chosen it is a literal with its number, so that this is done for some value.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use arrow_schema::{DataType, Field};
@@ -14,14 +15,14 @@ use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::expr::{Cast, Placeholder};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
-use types::{SqlError, SqlResult};
+use types::{Datum, SqlError, SqlResult};
 
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::logical::constants::fold;
 use crate::logical::run::{limited, simplified};
 use crate::parse::expressions;
-use crate::parse::template::Parameter;
+use crate::parse::parameter::Parameter;
 use crate::rewrite::clock;
 use crate::walk::nodes::{Nodes, erased, erased_ref};
 
@@ -29,27 +30,28 @@ use crate::walk::nodes::{Nodes, erased, erased_ref};
 const NUMBER: &str = "dovetail.parameter";
 
 /// What stands in the places of so many parameters, and behind them in those of the clock.
-pub(crate) fn texts(
+pub(crate) fn all(
     parameters: &[Parameter],
     count: usize,
     catalog: &dyn Catalog,
-) -> SqlResult<Vec<String>> {
-    let null = || SqlError::internal("a generic plan has no null");
-    let given =
-        parameters.iter().take(count).map(|parameter| parameter.value.clone().ok_or_else(null));
-    let mut texts = given.collect::<SqlResult<Vec<String>>>()?;
-    texts.extend(catalog.now_us().and_then(clock::texts).into_iter().flatten());
-    Ok(texts)
+) -> SqlResult<Vec<Parameter>> {
+    let mut values = parameters[..count.min(parameters.len())].to_vec();
+    if values.iter().any(Parameter::is_null) {
+        return Err(SqlError::internal("a generic plan has no null"));
+    }
+    let moments = catalog.now_us().and_then(clock::texts).into_iter().flatten();
+    values.extend(moments.map(Parameter::unknown));
+    Ok(values)
 }
 
 /// The plan for these values, with what is made of them alone computed.
-pub(crate) fn with_values(plan: LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
+pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<LogicalPlan> {
     let is_limited = is_limited_by_parameters(&plan).map_err(from_library)?;
     let valued = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
         let number = expressions::index(&placeholder.id);
-        match (number.and_then(|number| texts.get(number)), &placeholder.field) {
-            (Some(text), Some(field)) => literal(text, field).map(Transformed::yes),
+        match (number.and_then(|number| values.get(number)), &placeholder.field) {
+            (Some(value), Some(field)) => literal(value, field).map(Transformed::yes),
             _ => Ok(Transformed::no(expr)),
         }
     };
@@ -110,14 +112,45 @@ pub(crate) fn number(expr: &Expr) -> Option<usize> {
     noted.inner().get(NUMBER)?.parse().ok()
 }
 
-/// A text as a literal of the field's type.
-fn literal(text: &str, field: &arrow_schema::FieldRef) -> Result<Expr> {
-    let value = Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None);
+/// A value as a literal of the field's type.
+fn literal(parameter: &Parameter, field: &arrow_schema::FieldRef) -> Result<Expr> {
+    if let Some(value) = of_type(parameter, field.data_type()) {
+        return Ok(Expr::Literal(value, None));
+    }
+    let text = parameter.text().map(Cow::into_owned);
+    let value = Expr::Literal(ScalarValue::Utf8(text), None);
     if *field.data_type() == DataType::Utf8 {
         return Ok(value);
     }
     let field = field.clone();
     fold(Expr::Cast(Cast { expr: Box::new(value), field })).map(|folded| folded.data)
+}
+
+/// The value as it is, where it is one of the type already.
+fn of_type(parameter: &Parameter, wanted: &DataType) -> Option<ScalarValue> {
+    let is_it = parameter.ty.is_some_and(|ty| ty.arrow() == *wanted && parameter.value.is_of(ty));
+    let value = match &parameter.value {
+        Datum::Bool(value) => ScalarValue::Boolean(Some(*value)),
+        Datum::Int(value) => match wanted {
+            DataType::Int16 => ScalarValue::Int16(Some(i16::try_from(*value).ok()?)),
+            DataType::Int32 => ScalarValue::Int32(Some(i32::try_from(*value).ok()?)),
+            DataType::Int64 => ScalarValue::Int64(Some(*value)),
+            _ => return None,
+        },
+        Datum::Float(value) => match wanted {
+            DataType::Float32 => ScalarValue::Float32(Some(*value as f32)),
+            _ => ScalarValue::Float64(Some(*value)),
+        },
+        Datum::Date(days) => ScalarValue::Date32(Some(*days)),
+        Datum::Timestamp(micros) => match wanted {
+            DataType::Timestamp(_, zone) => {
+                ScalarValue::TimestampMicrosecond(Some(*micros), zone.clone())
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    is_it.then_some(value)
 }
 
 /// The plan with other expressions in the place of those that have a parameter.
@@ -189,15 +222,15 @@ fn has(expr: &Expr, is_it: &impl Fn(&Expr) -> bool) -> Result<bool> {
 
 /// The plan with literals in the places of placeholders, which have the numbers of these. Truths stay: who
 /// orders joins drops conditions that are true.
-pub(crate) fn with_numbered(plan: LogicalPlan, texts: &[String]) -> SqlResult<LogicalPlan> {
+pub(crate) fn with_numbered(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<LogicalPlan> {
     let numbered = |expr: Expr| {
         let Expr::Placeholder(placeholder) = &expr else { return Ok(Transformed::no(expr)) };
         let number = expressions::index(&placeholder.id);
-        let known = number.and_then(|number| Some((number, texts.get(number)?)));
-        let (Some((number, text)), Some(field)) = (known, &placeholder.field) else {
+        let known = number.and_then(|number| Some((number, values.get(number)?)));
+        let (Some((number, given)), Some(field)) = (known, &placeholder.field) else {
             return Ok(Transformed::no(expr));
         };
-        let Expr::Literal(value, _) = literal(text, field)? else {
+        let Expr::Literal(value, _) = literal(given, field)? else {
             return Ok(Transformed::no(expr));
         };
         if *field.data_type() == DataType::Boolean {

@@ -1,27 +1,52 @@
 //! Values in the places of parameters.
 //!
-//! Binding puts literals in the parameters' places and parses what results, so every kind of
-//! statement takes parameters, and a value of unknown type is an unknown literal as in PostgreSQL.
-//! A value is one token of the tokenizer's making: nothing in it can end the literal.
+//! A statement is read once, with its parameters in its syntax tree. Binding puts literals of the parameters' types
+//! into the places of these in a copy of the tree, so nothing in a value can end a literal, and a value of unknown
+//! type is an unknown literal as in PostgreSQL.
 
 use std::sync::Arc;
 
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion_sql::sqlparser::ast::{DataType, Expr, Value, ValueWithSpan};
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use types::datetime::speaks_of_now;
 use types::{LogicalType, SqlError, SqlResult, oid};
 
+use crate::parse::column_type::syntax;
+use crate::parse::expressions::cast_as;
+use crate::parse::parameter::Parameter;
+use crate::parse::places::{self, Places};
 use crate::parse::split::split;
 use crate::parse::statement::Statement;
 use crate::parse::statement::bound::Bound;
-use crate::parse::template::{Parameter, Template, number, unknown};
+use crate::parse::template::{Template, number, unknown};
 use crate::parse::text::parse_one;
-use crate::parse::tokens::Tokens;
+use crate::parse::tokens::{Tokens, position_of};
+use crate::parse::type_names;
 
 impl Template {
     /// The statement with its parameters left as they are.
     pub(crate) fn unbound(&self) -> SqlResult<Statement> {
-        parse_one(&self.text, Tokens::clone(&self.tokens))
+        self.read().map(Arc::unwrap_or_clone)
+    }
+
+    /// Reads the statement once, to be bound again and again.
+    ///
+    /// # Errors
+    /// What parsing says, and 42P02 for parameters of a statement that takes none.
+    pub fn read(&self) -> SqlResult<Arc<Statement>> {
+        if let Some(known) = self.statement.get() {
+            return Ok(known.clone());
+        }
+        let mut statement = parse_one(&self.text, Tokens::clone(&self.tokens))?;
+        if self.parameter_count > 0 {
+            places::check(&mut statement, &self.text)?.then_some(()).ok_or_else(|| self.none())?;
+        }
+        let statement = Arc::new(statement);
+        // Who has a longer stack than others may have read what is too deep for theirs.
+        Ok(match stdx::stack_left() {
+            None => self.statement.get_or_init(|| statement).clone(),
+            Some(_) => statement,
+        })
     }
 
     /// The statement with values for its parameters.
@@ -30,27 +55,27 @@ impl Template {
     /// 42P02 when one has no value, and what parsing says.
     pub fn bind(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
         if self.parameter_count == 0 {
-            return self.unbound();
-        }
-        let mut bound = Tokens::with_capacity(self.tokens.len());
-        for token in self.tokens.iter() {
-            let Token::Placeholder(name) = &token.token else {
-                bound.push(token.clone());
-                continue;
+            return match self.statement.get() {
+                Some(known) => Ok(Statement::clone(known)),
+                None => parse_one(&self.text, Tokens::clone(&self.tokens)),
             };
-            let parameter = parameters.get(number(name)? - 1).ok_or_else(|| unknown(name))?;
-            let counted = bound.last().is_some_and(|t| is_counted(&t.token));
-            let literal = literal(parameter, counted)?;
-            bound.extend(literal.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }));
         }
-        parse_one(&self.text, bound)
+        let mut statement = self.unbound()?;
+        let value = |number: usize| {
+            parameters.get(number).ok_or_else(|| unknown(&format!("${}", number + 1)))
+        };
+        let literal = |number: usize, place: ValueWithSpan, is_counted: bool| {
+            value(number).map(|parameter| literal(parameter, place, is_counted))
+        };
+        Places::new(&literal).fill(&mut statement)?;
+        Ok(statement)
     }
 
     /// The same as a statement that may run again with other values.
     ///
     /// # Errors
     /// As [`Template::bind`].
-    pub fn bind_again(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
+    pub fn bind_noted(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
         let mut statement = self.bind(parameters)?;
         self.note(&mut statement, parameters, None);
         Ok(statement)
@@ -78,23 +103,35 @@ impl Template {
     /// The statement with its parameters where they are, of the types that these have; `None` where one is not
     /// admitted or must be known to plan, or where a text speaks of the moment.
     pub(crate) fn generic(&self, parameters: &[Parameter]) -> SqlResult<Option<Statement>> {
-        let mut typed = Tokens::with_capacity(self.tokens.len());
         for token in self.tokens.iter() {
-            match &token.token {
+            let is_free = match &token.token {
                 Token::Placeholder(name) => {
-                    let parameter = parameters.get(number(name)? - 1);
-                    let given = parameter.filter(|parameter| is_admitted(parameter));
-                    let Some(given) = given else { return Ok(None) };
-                    let tokens = of_type(given, token.token.clone())?;
-                    typed.extend(
-                        tokens.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }),
-                    );
+                    parameters.get(number(name)? - 1).is_some_and(is_admitted)
                 }
-                other if is_of_the_moment(other) => return Ok(None),
-                _ => typed.push(token.clone()),
+                other => !is_of_the_moment(other),
+            };
+            if !is_free {
+                return Ok(None);
             }
         }
-        parse_one(&self.text, typed).map(Some)
+        let mut statement = self.unbound()?;
+        let kept = |number: usize, place: ValueWithSpan, _: bool| {
+            Ok(of_type(parameters.get(number).unwrap_or(&Parameter::default()), place))
+        };
+        Places::new(&kept).fill(&mut statement)?;
+        Ok(Some(statement))
+    }
+
+    /// 42P02 at the first parameter of a statement that takes none.
+    fn none(&self) -> SqlError {
+        let is_parameter = |token: &&TokenWithSpan| matches!(token.token, Token::Placeholder(_));
+        let first = self.tokens.iter().find(is_parameter);
+        match first.map(|token| (token, &token.token)) {
+            Some((token, Token::Placeholder(name))) => {
+                unknown(name).at(position_of(&self.text, token))
+            }
+            _ => unknown("$1"),
+        }
     }
 }
 
@@ -106,43 +143,34 @@ impl Bound {
     pub fn again(&self) -> SqlResult<Statement> {
         match &self.text {
             Some(text) => self.template.bind_from(&self.parameters, text),
-            None => self.template.bind_again(&self.parameters),
+            None => self.template.bind_noted(&self.parameters),
         }
     }
 }
 
-/// Whether what follows is a number of rows, which the planner wants as a plain number.
-fn is_counted(token: &Token) -> bool {
-    matches!(token, Token::Word(w) if matches!(w.keyword, Keyword::LIMIT | Keyword::OFFSET))
-}
-
-fn literal(parameter: &Parameter, counted: bool) -> SqlResult<Vec<Token>> {
-    let value = match &parameter.value {
-        None => Token::make_keyword("NULL"),
-        Some(text) if counted && text.parse::<u64>().is_ok() => {
-            return Ok(vec![Token::Number(text.clone(), false)]);
+/// A literal in the place of a parameter. What begins a number of rows is a plain number, which is what the planner
+/// wants there.
+fn literal(parameter: &Parameter, place: ValueWithSpan, is_counted: bool) -> Expr {
+    let value = match parameter.text() {
+        None => Value::Null,
+        Some(text) if is_counted && text.parse::<u64>().is_ok() => {
+            return Expr::Value(Value::Number(text.into_owned(), false).with_span(place.span));
         }
-        Some(text) => Token::SingleQuotedString(text.clone()),
+        Some(text) => Value::SingleQuotedString(text.into_owned()),
     };
-    of_type(parameter, value)
+    of_type(parameter, value.with_span(place.span))
 }
 
 /// A value as one of the parameter's type, if it has one.
-fn of_type(parameter: &Parameter, value: Token) -> SqlResult<Vec<Token>> {
-    let Some(ty) = parameter.ty else { return Ok(vec![value]) };
-    let mut tokens = vec![Token::LParen, value, Token::DoubleColon];
-    let name = match parameter.told {
-        Some(oid::VARCHAR) => "varchar".to_owned(),
-        Some(oid::BPCHAR) => "bpchar".to_owned(),
-        Some(oid::NAME) => "name".to_owned(),
-        _ => ty.to_string(),
+fn of_type(parameter: &Parameter, value: ValueWithSpan) -> Expr {
+    let value = Expr::Value(value);
+    let Some(ty) = parameter.ty else { return value };
+    let ty = match parameter.told {
+        Some(oid::VARCHAR) => DataType::Varchar(None),
+        Some(oid::NAME) => type_names::of_catalog_name("name"),
+        _ => syntax(ty),
     };
-    let name = Tokenizer::new(&PostgreSqlDialect {}, &name)
-        .tokenize()
-        .map_err(|_| SqlError::internal(format!("the type {ty} has no name")))?;
-    tokens.extend(name);
-    tokens.push(Token::RParen);
-    Ok(tokens)
+    Expr::Nested(Box::new(cast_as(value, ty)))
 }
 
 /// Whether a literal in a statement's text may be read as a time that depends on the moment; also of a text that
@@ -156,17 +184,11 @@ fn is_of_the_moment(token: &Token) -> bool {
     !matches!(token, Token::Word(_) | Token::Number(..)) && speaks_of_now(&token.to_string())
 }
 
-/// Whether a text may be read as a time that depends on the moment.
-pub(crate) fn speaks_of_now(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.contains(word))
-}
-
 /// Whether a parameter is one that a generic plan may have: not null, and of a type whose literals are typed
 /// without a look at their text. Those of `char(n)` lose their blanks, and arrays become lists.
 fn is_admitted(parameter: &Parameter) -> bool {
     let is_known = parameter.ty.is_some_and(|ty| {
         !matches!(ty, LogicalType::Array(_) | LogicalType::Char(_) | LogicalType::Oid)
     });
-    is_known && parameter.value.is_some() && parameter.told.is_none_or(|told| told == oid::VARCHAR)
+    is_known && !parameter.is_null() && parameter.told.is_none_or(|told| told == oid::VARCHAR)
 }

@@ -67,6 +67,52 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
     })
 }
 
+/// How a statement writes a type.
+pub(crate) fn syntax(ty: LogicalType) -> DataType {
+    match ty {
+        LogicalType::Bool => DataType::Boolean,
+        LogicalType::Int16 => DataType::SmallInt(None),
+        LogicalType::Int32 => DataType::Integer(None),
+        LogicalType::Int64 => DataType::BigInt(None),
+        LogicalType::Float32 => DataType::Real,
+        LogicalType::Float64 => DataType::DoublePrecision,
+        LogicalType::Decimal { precision, scale } => {
+            DataType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
+        }
+        LogicalType::Numeric => DataType::Numeric(ExactNumberInfo::None),
+        LogicalType::Text => DataType::Text,
+        LogicalType::Varchar(ANY_LENGTH) => DataType::CharacterVarying(None),
+        LogicalType::Varchar(length) => DataType::CharacterVarying(Some(letters(length))),
+        LogicalType::Char(length) => DataType::Character(Some(letters(length))),
+        LogicalType::Date => DataType::Date,
+        LogicalType::Timestamp => DataType::Timestamp(None, TimezoneInfo::WithoutTimeZone),
+        LogicalType::Time => DataType::Time(None, TimezoneInfo::WithoutTimeZone),
+        LogicalType::TimestampTz => DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        LogicalType::Interval => DataType::Interval { fields: None, precision: None },
+        LogicalType::Bytea => DataType::Bytea,
+        LogicalType::Uuid => DataType::Uuid,
+        LogicalType::Oid => type_names::of_catalog_name("oid"),
+        LogicalType::Rounded(moment, digits) => with_digits(moment, digits.into()),
+        LogicalType::Array(element) => {
+            DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(syntax(*element)), None))
+        }
+    }
+}
+
+fn with_digits(moment: Moment, digits: u64) -> DataType {
+    let digits = Some(digits);
+    match moment {
+        Moment::Timestamp => DataType::Timestamp(digits, TimezoneInfo::WithoutTimeZone),
+        Moment::TimestampTz => DataType::Timestamp(digits, TimezoneInfo::WithTimeZone),
+        Moment::Time => DataType::Time(digits, TimezoneInfo::WithoutTimeZone),
+        Moment::Interval => DataType::Interval { fields: None, precision: digits },
+    }
+}
+
+fn letters(length: u32) -> CharacterLength {
+    CharacterLength::IntegerLength { length: length.into(), unit: None }
+}
+
 /// A time, with the digits that its type names.
 fn rounded(moment: Moment, digits: Option<u64>) -> LogicalType {
     match digits {
@@ -108,3 +154,6 @@ fn characters(length: &CharacterLength) -> SqlResult<u32> {
         _ => Err(error()),
     }
 }
+
+#[cfg(test)]
+mod tests;

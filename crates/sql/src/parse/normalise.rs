@@ -138,7 +138,7 @@ fn age_of_transaction(function: &mut Function) {
 }
 
 /// A literal that is a whole condition is a `boolean`.
-fn read_condition(condition: &mut Expr) {
+pub(super) fn read_condition(condition: &mut Expr) {
     if matches!(condition, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
     {
         let expr = Box::new(take(condition));
@@ -159,7 +159,8 @@ fn is_base_of_domain(query: &Query) -> bool {
 /// The library escapes by backslash only: a pattern with another letter is translated.
 fn backslash_escape(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
     let letter = escape.as_ref().and_then(|e| e.value.clone().into_string());
-    if letter.is_none_or(|letter| letter == "\\") {
+    let is_parameter = matches!(escape, Some(ValueWithSpan { value: Value::Placeholder(_), .. }));
+    if !is_parameter && letter.is_none_or(|letter| letter == "\\") {
         return;
     }
     if let Some(letter) = escape.take() {

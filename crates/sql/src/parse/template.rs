@@ -1,13 +1,14 @@
 //! Statements with parameters: `$1` stands for a value that comes later. `bind` gives them their values.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
+use types::{SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
 use crate::parse::split;
+use crate::parse::statement::Statement;
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
@@ -21,29 +22,8 @@ pub struct Template {
     pub(super) text: Arc<str>,
     pub(super) tokens: Arc<Tokens>,
     pub(super) parameter_count: usize,
-}
-
-/// The value of a parameter.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parameter {
-    /// Its text form; `None` is null.
-    pub value: Option<String>,
-    /// Its type; `None` is an unknown literal, which takes the type that its place asks for.
-    pub ty: Option<LogicalType>,
-    /// The number of its type where that is another to clients than here.
-    pub told: Option<u32>,
-}
-
-impl Parameter {
-    /// A value of the type of this number; 0 is an unknown literal. One of `char(n)` loses the blanks at
-    /// its end, which do not count there, and which no column of that type holds.
-    pub fn of_type(oid: u32, mut value: Option<String>) -> Parameter {
-        if let Some(text) = value.as_mut().filter(|_| oid == oid::BPCHAR) {
-            text.truncate(text.trim_end_matches(' ').len());
-        }
-        let told = matches!(oid, oid::VARCHAR | oid::BPCHAR | oid::NAME).then_some(oid);
-        Parameter { ty: oid::parameter(oid, value.as_deref()), value, told }
-    }
+    /// The statement with its parameters where they are, once somebody has asked for it.
+    pub(super) statement: Arc<OnceLock<Arc<Statement>>>,
 }
 
 impl Template {
@@ -66,7 +46,8 @@ impl Template {
                 parameter_count = parameter_count.max(number(name)?);
             }
         }
-        Ok(Template { text: text.clone(), tokens: Arc::new(tokens), parameter_count })
+        let (text, tokens, statement) = (text.clone(), Arc::new(tokens), Arc::default());
+        Ok(Template { text, tokens, parameter_count, statement })
     }
 
     /// Whether it is an `INSERT`, an `UPDATE` or a `DELETE` without a `WITH`.

@@ -21,6 +21,11 @@ pub(super) fn named(name: &ObjectName, modifiers: &[String]) -> SqlResult<Logica
     }
 }
 
+/// The syntax of a type that the parser has no word for.
+pub(super) fn of_catalog_name(name: &str) -> DataType {
+    DataType::Custom(ObjectName::from(vec![name.into()]), vec![])
+}
+
 /// Whether it is the name of a type in the catalog of PostgreSQL.
 pub(super) fn is_known(name: &str) -> bool {
     of_catalog(name).is_some() || OTHERS.contains(&name)
@@ -54,8 +59,8 @@ fn of_catalog(name: &str) -> Option<LogicalType> {
 pub(crate) fn named_array(name: &ObjectName) -> Option<DataType> {
     let last = identifier(name.0.last()?.as_ident()?);
     let element = last.strip_prefix('_').filter(|element| of_catalog(element).is_some())?;
-    let element = DataType::Custom(ObjectName::from(vec![element.into()]), vec![]);
-    Some(DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), None)))
+    let element = Box::new(of_catalog_name(element));
+    Some(DataType::Array(ArrayElemTypeDef::SquareBracket(element, None)))
 }
 
 /// Types of PostgreSQL that are not here.

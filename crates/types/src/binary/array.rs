@@ -73,6 +73,9 @@ pub(super) fn decode_list(bytes: &[u8]) -> SqlResult<String> {
         rest = after;
         quote(&decode(element, value)?, &mut text);
     }
+    if !rest.is_empty() {
+        return Err(bad());
+    }
     text.push('}');
     Ok(text)
 }

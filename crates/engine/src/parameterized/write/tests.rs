@@ -4,7 +4,10 @@ use super::parameterize;
 
 fn taken_out(text: &str) -> Option<(String, Vec<String>)> {
     let (text, values) = parameterize(text)?;
-    Some((text, values.into_iter().map(|value| value.value.unwrap_or_default()).collect()))
+    Some((
+        text,
+        values.into_iter().map(|value| value.text().unwrap_or_default().into_owned()).collect(),
+    ))
 }
 
 #[test]

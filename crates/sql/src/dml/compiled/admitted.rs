@@ -10,10 +10,10 @@ use datafusion_sql::sqlparser::ast::{
     FunctionArguments, SelectItem, TimezoneInfo, UnaryOperator,
 };
 use types::LogicalType;
+use types::datetime::speaks_of_now;
 
 use super::values::{Values, is_now};
 use crate::catalog::TableDef;
-use crate::parse::bind::speaks_of_now;
 use crate::parse::dml::OnConflict;
 use crate::parse::object_name::identifier;
 use crate::point::placeholder;

@@ -17,9 +17,10 @@ use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
 use crate::error::from_arrow;
 use crate::parse::dml::{Delete, Insert, Update};
+use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
-use crate::parse::template::{Parameter, Template};
+use crate::parse::template::Template;
 use crate::plan::IndexRef;
 
 /// A statement that is compiled, with the values of its parameters.

@@ -1,9 +1,11 @@
 //! The rows of an `INSERT .. VALUES`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion_sql::sqlparser::ast;
+use types::datetime::speaks_of_now;
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, Schema, SqlError, SqlResult};
@@ -20,9 +22,8 @@ use crate::dml::insert::{cell, incoming_schema, takes_values, targets_of};
 use crate::dml::target::{is_default, parsed};
 use crate::error::from_arrow;
 use crate::expr::scalar::Expr;
-use crate::parse::bind::speaks_of_now;
 use crate::parse::dml::{Insert, InsertSource};
-use crate::parse::template::Parameter;
+use crate::parse::parameter::Parameter;
 use crate::point::placeholder;
 
 /// Values that are compiled; more are computed each time.
@@ -146,7 +147,8 @@ impl Source<'_> {
         let value = match cell {
             Cell::Text(text) => return Ok(text.clone()),
             Cell::Parameter(number) => {
-                return Ok(self.parameters.get(*number).and_then(|p| p.value.clone()));
+                let parameter = self.parameters.get(*number);
+                return Ok(parameter.and_then(|p| p.text()).map(Cow::into_owned));
             }
             Cell::Computed(expr) => expr.evaluate(self.values)?,
             Cell::Default => return Err(SqlError::internal("a default is no value")),

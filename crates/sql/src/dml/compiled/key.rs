@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
 use datafusion_sql::sqlparser::ast;
-use types::LogicalType;
+use types::{Datum, LogicalType};
 
 use super::admitted::{Scope, number};
-use crate::parse::template::Parameter;
+use crate::parse::parameter::Parameter;
 use crate::plan::IndexRef;
 use crate::point::{conjuncts, placeholder, value};
 
@@ -120,7 +120,7 @@ fn literal(expr: &ast::Expr) -> Option<Parameter> {
     if let ast::Expr::Value(value) = expr
         && let ast::Value::SingleQuotedString(text) = &value.value
     {
-        return Some(Parameter { value: Some(text.clone()), ..Parameter::default() });
+        return Some(Parameter::unknown(text));
     }
     let text = number(expr)?;
     let whole: i64 = text.parse().ok()?;
@@ -128,5 +128,5 @@ fn literal(expr: &ast::Expr) -> Option<Parameter> {
         Ok(_) => LogicalType::Int32,
         Err(_) => LogicalType::Int64,
     };
-    Some(Parameter { value: Some(text), ty: Some(ty), told: None })
+    Some(Parameter { value: Datum::Int(whole), ty: Some(ty), told: None })
 }

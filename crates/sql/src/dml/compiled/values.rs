@@ -7,12 +7,11 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, TimestampMicrosecon
 use arrow_schema::{Field, Schema};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast::{self, FunctionArguments, Ident};
-use types::parse::ColumnParser;
-use types::{Column, LogicalType, SqlResult, oid};
+use types::{Datum, LogicalType, SqlResult, oid};
 
 use crate::error::{from_arrow, from_library};
 use crate::parse::object_name::last_name;
-use crate::parse::template::Parameter;
+use crate::parse::parameter::Parameter;
 use crate::point::placeholder;
 use crate::quote::unspelled::unspelled;
 use crate::walk::visit_expressions_mut;
@@ -99,15 +98,9 @@ impl Values {
         parameters: &[Parameter],
         now_us: Option<i64>,
     ) -> SqlResult<RecordBatch> {
-        let array = |(parameter, ty): (&Parameter, &Option<LogicalType>)| {
-            let (text, ty) = match ty {
-                Some(ty) => (parameter.value.as_deref(), *ty),
-                None => (None, LogicalType::Text),
-            };
-            let column = Column { name: String::new(), ty, nullable: true };
-            let mut parser = ColumnParser::new(&column);
-            parser.push(text)?;
-            SqlResult::Ok(parser.finish())
+        let array = |(parameter, ty): (&Parameter, &Option<LogicalType>)| match ty {
+            Some(ty) => parameter.value.vector(*ty),
+            None => Datum::Null.vector(LogicalType::Text),
         };
         let now = TimestampMicrosecondArray::from(vec![now_us])
             .with_data_type(LogicalType::TimestampTz.arrow());

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::parse::parameter::Parameter;
 use crate::parse::statement::kept::Kept;
-use crate::parse::template::{Parameter, Template};
+use crate::parse::template::Template;
 
 /// A statement with the values that it was bound with.
 #[derive(Debug)]
