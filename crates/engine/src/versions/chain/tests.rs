@@ -7,11 +7,11 @@ use runtime::sim::{Disk, FaultPlan};
 use runtime::sync::SemaphorePermit;
 
 use crate::database::Database;
-use crate::datum::Datum;
 use crate::door;
 use crate::options::{Options, Simulation};
 use crate::result::{ResultSet, StatementResult};
 use crate::session::state::Session;
+use types::Datum;
 
 fn value(session: &mut Session, text: &str) -> Datum {
     let mut results = session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
