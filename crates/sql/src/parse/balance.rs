@@ -16,7 +16,7 @@ use crate::walk::WalkMut;
 
 /// Deepest tree of expressions, subqueries included. Parser, binder and optimiser recurse several times per
 /// level; where the library is not optimised, 8 MiB of stack are enough for this depth.
-const DEPTH_MAX: usize = 300;
+pub(super) const DEPTH_MAX: usize = 300;
 
 /// The stack that a level of a deeper one must have, several times of what it takes.
 const LEVEL_BYTES: usize = 240 << 10;
@@ -25,7 +25,7 @@ const LEVEL_BYTES: usize = 240 << 10;
 const OPERATORS_MAX: usize = 1_000;
 
 /// What a subquery counts against [`DEPTH_MAX`]: planning it takes as much stack as so many operators.
-const QUERY_DEPTH: usize = 5;
+pub(super) const QUERY_DEPTH: usize = 5;
 
 /// Deepest left edge of set operations in one query, after runs of the same one are balanced.
 const SET_OPERATIONS_MAX: usize = 64;

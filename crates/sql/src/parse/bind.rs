@@ -11,6 +11,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::datetime::speaks_of_now;
 use types::{LogicalType, SqlError, SqlResult, oid};
 
+use crate::parse::balance::DEPTH_MAX;
 use crate::parse::column_type::syntax;
 use crate::parse::expressions::cast_as;
 use crate::parse::parameter::Parameter;
@@ -18,35 +19,44 @@ use crate::parse::places::{self, Places};
 use crate::parse::split::split;
 use crate::parse::statement::Statement;
 use crate::parse::statement::bound::Bound;
+use crate::parse::statement::kept::Kept;
 use crate::parse::template::{Template, number, unknown};
 use crate::parse::text::parse_one;
 use crate::parse::tokens::{Tokens, position_of};
 use crate::parse::type_names;
 
 impl Template {
-    /// The statement with its parameters left as they are.
-    pub(crate) fn unbound(&self) -> SqlResult<Statement> {
-        self.read().map(Arc::unwrap_or_clone)
-    }
-
-    /// Reads the statement once, to be bound again and again.
+    /// Reads the statement, to be bound again and again.
     ///
     /// # Errors
     /// What parsing says, and 42P02 for parameters of a statement that takes none.
-    pub fn read(&self) -> SqlResult<Arc<Statement>> {
-        if let Some(known) = self.statement.get() {
+    pub fn read(&self) -> SqlResult<()> {
+        match self.known() {
+            Some(_) => Ok(()),
+            None => self.unbound().map(drop),
+        }
+    }
+
+    /// The statement with its parameters left as they are.
+    pub(crate) fn unbound(&self) -> SqlResult<Statement> {
+        if let Some(known) = self.known() {
             return Ok(known.clone());
         }
         let mut statement = parse_one(&self.text, Tokens::clone(&self.tokens))?;
-        if self.parameter_count > 0 {
-            places::check(&mut statement, &self.text)?.then_some(()).ok_or_else(|| self.none())?;
+        let seen = places::check(&mut statement, &self.text)?;
+        if self.parameter_count > 0 && !seen.takes_parameters {
+            return Err(self.none());
         }
-        let statement = Arc::new(statement);
-        // Who has a longer stack than others may have read what is too deep for theirs.
-        Ok(match stdx::stack_left() {
-            None => self.statement.get_or_init(|| statement).clone(),
-            Some(_) => statement,
-        })
+        if seen.takes_parameters && seen.depth <= DEPTH_MAX {
+            self.statement.get_or_init(|| Kept::new(Arc::new(statement.clone())));
+        }
+        Ok(statement)
+    }
+
+    /// The statement, if it was read. One that is so deep that not every thread has the stack for it is read each
+    /// time, by whoever has, and refused to others.
+    fn known(&self) -> Option<&Statement> {
+        self.statement.get()?.get()
     }
 
     /// The statement with values for its parameters.
@@ -55,8 +65,8 @@ impl Template {
     /// 42P02 when one has no value, and what parsing says.
     pub fn bind(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
         if self.parameter_count == 0 {
-            return match self.statement.get() {
-                Some(known) => Ok(Statement::clone(known)),
+            return match self.known() {
+                Some(known) => Ok(known.clone()),
                 None => parse_one(&self.text, Tokens::clone(&self.tokens)),
             };
         }

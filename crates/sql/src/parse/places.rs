@@ -7,6 +7,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::parse::balance::QUERY_DEPTH;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::expressions::index;
 use crate::parse::normalise::read_condition;
@@ -75,26 +76,58 @@ impl VisitorMut for Places<'_> {
     }
 }
 
-/// Whether a statement takes parameters.
+/// What a statement is like.
+pub(super) struct Seen {
+    pub takes_parameters: bool,
+    /// Its deepest expression, as `balance` counts it.
+    pub depth: usize,
+}
+
+/// Looks for parameters where none may be.
 ///
 /// # Errors
 /// 42601 for one where only a literal may stand.
-pub(super) fn check(statement: &mut Statement, text: &str) -> SqlResult<bool> {
-    let (takes, checked) = walked(statement, &mut Check { text, is_expression: false });
-    checked.map(|()| takes)
+pub(super) fn check(statement: &mut Statement, text: &str) -> SqlResult<Seen> {
+    let mut check = Check { text, is_expression: false, level: 0, depth: 0 };
+    let (takes_parameters, checked) = walked(statement, &mut check);
+    checked.map(|()| Seen { takes_parameters, depth: check.depth })
 }
 
 struct Check<'a> {
     text: &'a str,
+    level: usize,
+    depth: usize,
     /// The value that comes next is an expression.
     is_expression: bool,
+}
+
+impl Check<'_> {
+    fn enter(&mut self, levels: usize) -> ControlFlow<SqlError> {
+        self.level += levels;
+        self.depth = self.depth.max(self.level);
+        ControlFlow::Continue(())
+    }
 }
 
 impl VisitorMut for Check<'_> {
     type Break = SqlError;
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.enter(QUERY_DEPTH)
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.level -= QUERY_DEPTH;
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         self.is_expression = matches!(expr, Expr::Value(_));
+        self.enter(1)
+    }
+
+    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<SqlError> {
+        self.level -= 1;
         ControlFlow::Continue(())
     }
 

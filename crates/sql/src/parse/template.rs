@@ -8,7 +8,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
 use crate::parse::split;
-use crate::parse::statement::Statement;
+use crate::parse::statement::kept::Kept;
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
@@ -23,7 +23,7 @@ pub struct Template {
     pub(super) tokens: Arc<Tokens>,
     pub(super) parameter_count: usize,
     /// The statement with its parameters where they are, once somebody has asked for it.
-    pub(super) statement: Arc<OnceLock<Arc<Statement>>>,
+    pub(super) statement: Arc<OnceLock<Kept>>,
 }
 
 impl Template {

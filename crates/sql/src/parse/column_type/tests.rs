@@ -1,3 +1,5 @@
+//! The syntax of types, against what the parser reads of their names.
+
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
