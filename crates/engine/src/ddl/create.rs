@@ -60,13 +60,7 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
         name_sequences(&mut draft, snapshot)?;
     }
     let def = stored_as(said_storage(create)?, writing, &draft, &mut ids)?;
-    // A temporary table hides the table of its name with all indexes of that one.
-    let is_hidden = |name: &str| {
-        let table = snapshot.index(name).map(|(entry, _)| &entry.def.name);
-        create.temporary && table == Some(&create.name.name)
-    };
-    let is_taken = |name: &str| snapshot.has_relation(name) && !is_hidden(name);
-    if let Some(index) = def.indexes.iter().find(|index| is_taken(&index.name)) {
+    if let Some(index) = def.indexes.iter().find(|index| is_taken(snapshot, create, &index.name)) {
         return Err(exists(&index.name));
     }
     let remote = match &create.location {
@@ -103,6 +97,14 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
             published.map(|()| count)
         }
     }
+}
+
+/// Whether an index of the table may not have this name. A temporary table hides the table of its name with all
+/// indexes of that one.
+fn is_taken(snapshot: &Snapshot, create: &CreateTable, name: &str) -> bool {
+    let table = snapshot.index(name).map(|(entry, _)| &entry.def.name);
+    let is_hidden = create.temporary && table == Some(&create.name.name);
+    snapshot.has_relation(name) && !is_hidden
 }
 
 /// What the statement says of the storage: where there is a location, columns.

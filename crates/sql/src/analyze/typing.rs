@@ -24,6 +24,7 @@ use crate::functions::library::call;
 use crate::functions::number_case::number_case;
 use crate::parse::set_functions;
 use crate::walk::nodes::{Nodes, erased};
+use compared::{are_compared_by_us, has_uuids, is_ordered_by_us};
 use moments::settle_dates;
 use null_if::null_if_equal;
 use numbers::{align, align_list, is_mixed, product, unify};
@@ -31,6 +32,7 @@ use operand::typed_operand;
 
 mod blanks;
 mod casts;
+mod compared;
 mod elements;
 mod intervals;
 mod literals;
@@ -403,25 +405,6 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         return call(&format!("{}_in_order", given.func.name()), given.args);
     }
     Ok(Expr::ScalarFunction(given))
-}
-
-/// Whether the library puts values of the type in another order.
-fn is_ordered_by_us(ty: &DataType) -> bool {
-    matches!(ty, DataType::Interval(_) | DataType::List(_))
-}
-
-/// Whether some are of the type that the library has no table of constants for, and fails.
-fn has_uuids(values: &[Expr], schema: &DFSchema) -> Result<bool> {
-    let types = values.iter().map(|value| value.get_type(schema));
-    let types = types.collect::<Result<Vec<_>>>()?;
-    Ok(types.iter().any(|ty| matches!(ty, DataType::FixedSizeBinary(_))))
-}
-
-/// Whether the library's equality is another one for some of the values.
-fn are_compared_by_us(values: &[Expr], schema: &DFSchema) -> Result<bool> {
-    let types = values.iter().map(|value| value.get_type(schema));
-    let types = types.collect::<Result<Vec<_>>>()?;
-    Ok(types.iter().any(|ty| ty.is_floating() || is_ordered_by_us(ty)))
 }
 
 /// A series from date to date is one of instants.

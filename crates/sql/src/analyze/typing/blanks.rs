@@ -6,7 +6,6 @@ use datafusion_expr::{Expr, ExprSchemable};
 use types::oid;
 
 use crate::analyze::told::told_oid;
-use crate::analyze::typing::unknown;
 use crate::functions::library::call;
 
 /// Takes the blanks from the end of constants that are compared with such a value.
@@ -24,7 +23,7 @@ pub(crate) fn unify<'a>(
     exprs: impl Iterator<Item = &'a mut Expr>,
     schema: &DFSchema,
 ) -> Result<()> {
-    let mut typed = exprs.filter(|e| unknown(e).is_none());
+    let mut typed = exprs.filter(|e| !is_unknown(e));
     let is_char = |e: &Expr| is_padded(e, schema);
     if !typed.next().is_some_and(|first| is_char(first)) {
         return Ok(());
@@ -35,6 +34,11 @@ pub(crate) fn unify<'a>(
         }
     }
     Ok(())
+}
+
+/// Whether it is a literal in quotes, which has no type of its own.
+fn is_unknown(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
 }
 
 /// The text without blanks at its end.
