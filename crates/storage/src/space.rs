@@ -390,11 +390,6 @@ impl Space {
         Ok(take)
     }
 
-    /// True if some load has taken this page and not yet tied it to a tree.
-    pub fn is_unfinished(&self, pid: PageId) -> bool {
-        self.unfinished.values().flatten().any(|extent| extent.pids().contains(&pid))
-    }
-
     /// All pages that a bulk load has taken.
     pub fn pages_of_load(&self, load: u64) -> Vec<Extent> {
         self.unfinished[&load].clone()
