@@ -82,6 +82,8 @@ pub(super) struct Extents {
     live: u64,
     /// Those that are being filled.
     open: [Option<PageId>; CLASSES],
+    /// Places that are left in each of those.
+    room: [u32; CLASSES],
     /// Those to be filled next, which nobody needs yet.
     spare: Vec<PageId>,
     /// Places that the last durable map names and the newest one does not, and whose they are.
@@ -101,6 +103,7 @@ impl Extents {
             used: BTreeMap::new(),
             live: 0,
             open: [None; CLASSES],
+            room: [0; CLASSES],
             spare: Vec::new(),
             kept: BTreeMap::new(),
             replaced: Vec::new(),
@@ -177,23 +180,19 @@ impl Extents {
 
     /// Places that were given out in extents that are not free, needed or not.
     pub fn filled(&self) -> u64 {
-        let open: u32 = (0..CLASSES).map(|class| self.room(class)).sum();
+        let open: u32 = self.room.iter().sum();
         self.used.len() as u64 * u64::from(self.pages) - u64::from(open)
-    }
-
-    fn room(&self, class: usize) -> u32 {
-        self.open[class].map_or(0, |start| self.pages - self.used[&start].filled)
     }
 
     /// Places that can be given out.
     pub fn left(&self) -> usize {
-        let open: u32 = (0..CLASSES).map(|class| self.room(class)).sum();
+        let open: u32 = self.room.iter().sum();
         open as usize + self.spare.len() * self.pages as usize
     }
 
     /// Places that the cleaner can be given.
     pub fn left_to_move(&self) -> usize {
-        let open: u32 = (MOVED..CLASSES).map(|class| self.room(class)).sum();
+        let open: u32 = self.room[MOVED..].iter().sum();
         open as usize + self.spare.len() * self.pages as usize
     }
 
@@ -228,6 +227,7 @@ impl Extents {
         let used = self.used.get_mut(&start).expect("the open extent is known");
         let place = start + used.filled;
         (used.filled, used.needed) = (used.filled + 1, used.needed + 1);
+        self.room[class] -= 1;
         used.written += written;
         Some(place)
     }
@@ -235,7 +235,7 @@ impl Extents {
     /// A class with room in its extent: this one, or another where there are no more extents. What
     /// the cleaner moves stays among itself, since a durable map may name any place there.
     fn open_for(&mut self, class: usize, freed: &mut Vec<Extent>) -> Option<usize> {
-        if self.room(class) > 0 {
+        if self.room[class] > 0 {
             return Some(class);
         }
         if let Some(start) = self.open[class].take() {
@@ -243,11 +243,11 @@ impl Extents {
         }
         let Some(start) = self.spare.pop() else {
             let others = if class < MOVED { 0 } else { MOVED };
-            return (others..CLASSES).find(|other| self.room(*other) > 0);
+            return (others..CLASSES).find(|other| self.room[*other] > 0);
         };
         let used = Used::new(self.pages, class, self.ages.now());
         assert!(self.used.insert(start, used).is_none(), "a spare extent is in use");
-        self.open[class] = Some(start);
+        (self.open[class], self.room[class]) = (Some(start), self.pages);
         Some(class)
     }
 

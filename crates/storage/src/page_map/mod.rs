@@ -36,6 +36,9 @@ const KEPT_PART: u64 = 8;
 const RESERVED_PART: usize = 32;
 const RESERVED_EXTENTS_MIN: usize = 2;
 
+/// The part of the extents, as many of which free space keeps that is not given back.
+const RETURNED_PART: usize = 8;
+
 /// What wants places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claim {
@@ -431,6 +434,15 @@ impl PageMap {
         self.is_sparse.load(Ordering::Relaxed)
     }
 
+    /// Gives space of the file that has become free back to the file system, but for some that
+    /// will be wanted soon. To be run by a task of its own.
+    pub async fn give_space_back(&self) {
+        let extents = self.state().extents.count();
+        let keep = (extents / RETURNED_PART).max(RESERVED_EXTENTS_MIN) as u64;
+        let pages = u64::from(self.extent_pages);
+        self.ground.give_back(self.extent_pages, keep * pages).await;
+    }
+
     /// Counts, for reports and tests.
     pub fn stats(&self) -> PlaceStats {
         let state = self.state();
@@ -441,6 +453,7 @@ impl PageMap {
             live: state.extents.live(),
             kept: state.extents.kept(),
             replaced: state.extents.replaced(),
+            given_back: self.ground.returned(),
             ..state.stats
         }
     }

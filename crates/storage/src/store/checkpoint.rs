@@ -280,6 +280,7 @@ impl StoreInner {
         let meta = match space.take(meta_pages as u32, held, 0)? {
             Take::Taken(extent) => extent,
             Take::Grow(page_count) => return Ok(Take::Grow(page_count)),
+            Take::Fill(pages) => return Ok(Take::Fill(pages)),
         };
         let free = space.free_after_restart(freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");

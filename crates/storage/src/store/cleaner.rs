@@ -83,7 +83,7 @@ impl StoreInner {
             }
         }
         let is_full = moved.as_ref().is_err_and(StorageError::is_disk_full);
-        if at_once || is_full || map.has_much_replaced() {
+        if map.stats().replaced > 0 && (at_once || is_full || map.has_much_replaced()) {
             moved = self.write_moves(map).await;
         }
         let is_idle = map.stats().moved == before;
@@ -173,6 +173,7 @@ impl StoreInner {
         *self.directory.lock().expect("directory") = directory_now;
         self.ground().give(meta_of(&before));
         map.let_replaced_go();
+        map.give_space_back().await;
         Ok(())
     }
 

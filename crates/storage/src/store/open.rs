@@ -224,6 +224,9 @@ fn assemble(
             let map =
                 page_map::open::assemble(file.clone(), &header, records, map, &directory.free)?;
             take_next_log(&mut map.ground().space(), &header, frames_behind)?;
+            if header.checkpoint > 0 {
+                map.ground().assume_holes();
+            }
             space.set_map(map.clone());
             (Arc::new(Allocator::of_numbers(header.page_size, space)), Some(map))
         }

@@ -151,6 +151,8 @@ impl File for Knowing<'_> {
                     self.leave(victim);
                 }
             }
+            // One of which nothing was left when it was full.
+            self.filled -= std::mem::take(&mut self.extents[victim]).len() as u64;
         }
         moved
     }
