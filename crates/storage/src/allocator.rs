@@ -63,7 +63,16 @@ impl Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
         let (held, spenders) = (AtomicU32::new(0), AtomicU32::new(0));
         let returned = AtomicU64::new(0);
-        Allocator { space, file: Some(file), page_size, held, growing, returned, has_reserve, spenders }
+        Allocator {
+            space,
+            file: Some(file),
+            page_size,
+            held,
+            growing,
+            returned,
+            has_reserve,
+            spenders,
+        }
     }
 
     /// An allocator of numbers: pages with these take no space where they are numbered.
@@ -71,7 +80,16 @@ impl Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
         let (held, spenders) = (AtomicU32::new(PAGE_COUNT_MAX), AtomicU32::new(0));
         let returned = AtomicU64::new(0);
-        Allocator { space, file: None, page_size, held, growing, returned, has_reserve: false, spenders }
+        Allocator {
+            space,
+            file: None,
+            page_size,
+            held,
+            growing,
+            returned,
+            has_reserve: false,
+            spenders,
+        }
     }
 
     /// Lets all use the reserve for a while: one frees space, and others take little meanwhile.

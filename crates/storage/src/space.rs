@@ -204,7 +204,7 @@ impl Space {
     /// again.
     pub fn take_to_return(&mut self, pages_min: u32, keep: u64) -> Vec<Extent> {
         let runs = self.free.iter().map(|(&start, &pages)| Extent { start, pages });
-        let full: Vec<Extent> = runs.filter(|run| !self.holes.has_in(*run)).collect();
+        let full: Vec<Extent> = runs.flat_map(|run| self.holes.solid(run)).collect();
         let all: u64 = full.iter().map(|run| u64::from(run.pages)).sum();
         let mut left = all.saturating_sub(keep);
         for run in full.into_iter().rev() {
@@ -213,12 +213,9 @@ impl Space {
                 continue;
             }
             left -= u64::from(pages);
-            let head = run.pages - pages;
-            self.cut_free(run.start);
-            if head > 0 {
-                self.put_free(run.start, head);
-            }
-            self.returning.push(Extent { start: run.start + head, pages });
+            let tail = Extent { start: run.start + run.pages - pages, pages };
+            assert!(self.take_exactly(tail), "{tail:?} is not free");
+            self.returning.push(tail);
         }
         self.returning.clone()
     }

@@ -1,4 +1,5 @@
-//! The cleaner of files whose pages lie out of place (`docs/format/places.md`, section 6).
+//! The cleaner of files whose pages lie out of place, full volumes, and space that is given back
+//! (`docs/format/places.md`).
 
 use runtime::fs::Durability;
 use runtime::sim::{Disk, FaultPlan};
@@ -133,4 +134,81 @@ fn the_last_checkpoint_is_found_whatever_was_moved_since() {
         // What recovery leaves is whole, too.
         assert!(found(&after.crash(write)) == expected, "again after write {write}");
     }
+}
+
+/// Inserts rows until there is no space; how many.
+async fn fill(tree: &Tree, from: u32) -> u32 {
+    for row in from.. {
+        match tree.insert(&key(row), &[1; 100]).await {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.is_disk_full(), "{error}");
+                return row - from;
+            }
+        }
+    }
+    unreachable!("the disk is full at last")
+}
+
+#[test]
+fn a_full_volume_takes_what_frees_space() {
+    let disk = Disk::new(3);
+    let inside = disk.clone();
+    simulated(&disk, move || async move {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let other = load(&store, ROWS).await.unwrap();
+        let tree = load(&store, 10).await.unwrap();
+        store.checkpoint().await.unwrap();
+        inside.faults(FaultPlan { capacity: Some(3 << 20), ..FaultPlan::default() });
+        let count = fill(&tree, 10).await;
+        assert!(count > 1000, "{count}");
+        // Rows are deleted, and a checkpoint makes their space free.
+        let io = IoCounters::default();
+        for row in 10 + count / 2..10 + count {
+            assert!(tree.delete(&key(row), &io).await.unwrap(), "row {row}");
+            if row % 50 == 0 {
+                store.checkpoint().await.unwrap();
+            }
+        }
+        store.checkpoint().await.unwrap();
+        store.verify().await.unwrap();
+        let again = fill(&tree, 50_000).await;
+        assert!(again > count / 4, "{again} of {count}");
+        // So is a whole tree.
+        fill(&tree, 100_000).await;
+        let id = other.id();
+        drop(other);
+        store.drop_tree(id).await.unwrap();
+        store.checkpoint().await.unwrap();
+        assert!(fill(&tree, 200_000).await > ROWS / 2);
+        store.verify().await.unwrap();
+    });
+}
+
+#[test]
+fn space_is_given_back_to_the_file_system_and_asked_for_again() {
+    let disk = Disk::new(4);
+    simulated(&disk, || async {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        for round in 0..3 {
+            let tree = load(&store, 10 * ROWS).await.unwrap();
+            store.checkpoint().await.unwrap();
+            let before = stats(&store).given_back;
+            let id = tree.id();
+            drop(tree);
+            store.drop_tree(id).await.unwrap();
+            store.checkpoint().await.unwrap();
+            // Frames that somebody looked at are free after another one.
+            store.catalog().insert(format!("round {round}").as_bytes(), b"").await.unwrap();
+            store.checkpoint().await.unwrap();
+            store.verify().await.unwrap();
+            let given_back = stats(&store).given_back - before;
+            assert!(given_back > 4 << 20, "round {round}: {given_back} bytes");
+        }
+        store.close().await;
+        let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+        load(&store, 10 * ROWS).await.unwrap();
+        store.checkpoint().await.unwrap();
+        store.verify().await.unwrap();
+    });
 }

@@ -31,8 +31,8 @@ const SPARE_PLACES: usize = 96;
 /// for that alone.
 const KEPT_PART: u64 = 8;
 
-/// The part of the extents, and how many at least, that are kept for the cleaner and for what frees
-/// space, on a full disk.
+/// The part of the extents, and how many at least, that are kept for the cleaner on a full disk, and
+/// as many for what frees space.
 const RESERVED_PART: usize = 32;
 const RESERVED_EXTENTS_MIN: usize = 2;
 
@@ -86,7 +86,7 @@ pub(crate) struct PageMap {
     growing: Semaphore,
     /// How much of the extents is to be pages, in percent.
     fill_percent: u32,
-    /// Places that are kept for the cleaner and for what frees space, where the disk is full.
+    /// Places that are kept for the cleaner where the disk is full, and as many for what frees space.
     reserved: AtomicUsize,
     /// There is something to clean.
     is_sparse: AtomicBool,
@@ -243,8 +243,8 @@ impl PageMap {
     /// for all `dirty` pages and for the map.
     pub fn is_short(&self, dirty: usize, claim: Claim) -> bool {
         let reserved = match claim {
-            Claim::Ordinary => self.reserved.load(Ordering::Relaxed),
-            Claim::Freeing => 0,
+            Claim::Ordinary => 2 * self.reserved.load(Ordering::Relaxed),
+            Claim::Freeing => self.reserved.load(Ordering::Relaxed),
         };
         self.left.load(Ordering::Acquire) < dirty + SPARE_PLACES + reserved
     }

@@ -123,16 +123,16 @@ impl PageMap {
     /// `Full`; `Io` when the disk is full. None is given out then.
     pub async fn take_to_move(&self, moves: &[Move], dirty: usize) -> Result<Taken<'_>> {
         let purposes: Vec<_> = moves.iter().map(|image| Purpose::Moved(image.from.place)).collect();
-        self.take_for_cleaner(&purposes, dirty).await
+        self.take_for_cleaner(&purposes, dirty + SPARE_PLACES).await
     }
 
-    async fn take_for_cleaner(&self, purposes: &[Purpose], dirty: usize) -> Result<Taken<'_>> {
+    async fn take_for_cleaner(&self, purposes: &[Purpose], others: usize) -> Result<Taken<'_>> {
         let count = purposes.len();
         let mut taken = Taken { map: self, places: Vec::with_capacity(count) };
         loop {
             let is_short = self.change(|state, freed| {
-                let is_short = state.extents.left() < count + dirty + SPARE_PLACES
-                    || state.extents.left_to_move() < count;
+                let is_short =
+                    state.extents.left() < count + others || state.extents.left_to_move() < count;
                 if !is_short {
                     let next = |purpose: &Purpose| state.extents.take(*purpose, freed);
                     taken.places.extend(purposes.iter().map_while(next));
@@ -195,7 +195,8 @@ impl PageMap {
     /// # Errors
     /// As `take_to_move`.
     pub async fn take_for_pieces(&self, count: usize, dirty: usize) -> Result<Taken<'_>> {
-        self.take_for_cleaner(&vec![Purpose::Map; count], dirty).await
+        // Without them nothing becomes free: they get some of what is spare.
+        self.take_for_cleaner(&vec![Purpose::Map; count], dirty + SPARE_PLACES / 2).await
     }
 
     /// These pieces of the durable map were written: indexes and checksums.

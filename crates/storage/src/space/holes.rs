@@ -22,6 +22,26 @@ impl Holes {
         (first + len > start).then_some(Extent { start: first, pages: len })
     }
 
+    /// The parts of a run that have space.
+    pub fn solid(&self, run: Extent) -> Vec<Extent> {
+        let (mut parts, mut at, end) = (Vec::new(), run.start, run.start + run.pages);
+        while at < end {
+            let rest = Extent { start: at, pages: end - at };
+            // The first hole that reaches into what is left.
+            let before = self.0.range(..=at).next_back().filter(|(start, len)| *start + **len > at);
+            let hole = before.or_else(|| self.0.range(at..end).next());
+            let Some((&start, &len)) = hole else {
+                parts.push(rest);
+                break;
+            };
+            if start > at {
+                parts.push(Extent { start: at, pages: start - at });
+            }
+            at = start + len;
+        }
+        parts
+    }
+
     pub fn has_in(&self, extent: Extent) -> bool {
         self.first_in(extent).is_some()
     }

@@ -66,7 +66,8 @@ fn pages_whose_space_was_given_back_get_some_before_they_are_given_out() {
                     space.give(taken.swap_remove(at));
                 }
                 _ => {
-                    match space.take(1 + prng.below(20) as u32, u32::MAX, 0).expect("there is room") {
+                    match space.take(1 + prng.below(20) as u32, u32::MAX, 0).expect("there is room")
+                    {
                         Take::Taken(run) => {
                             assert!(run.pids().all(|pid| !holes.contains(&pid)), "seed {seed}");
                             taken.push(run);

@@ -47,6 +47,7 @@ impl StoreInner {
         if let Some(map) = &self.pool.map
             && map.is_sparse()
             && self.pool.poison().is_none()
+            && let Some(cleaning) = self.cleaning.try_acquire()
             && let Some(permit) = self.settling.try_acquire()
         {
             let (store, map) = (Arc::clone(self), Arc::clone(map));
@@ -56,18 +57,20 @@ impl StoreInner {
                 drop(store.clean(&map, false).await);
                 // Whoever waits for this may want the file to be let go of.
                 drop(store);
-                drop(turn);
+                drop((turn, cleaning));
             }));
         }
     }
 
-    /// Cleans for somebody who finds the disk full, if nobody has the turn.
+    /// Cleans for somebody who finds the disk full, if nobody but the cleaner has the turn: who
+    /// has that may be the one who asks.
     pub(super) async fn clean_for_room(&self) {
-        if let Some(map) = &self.pool.map
-            && let Some(turn) = self.settling.try_acquire()
-        {
-            drop(self.clean(map, true).await);
-            drop(turn);
+        if let Some(map) = &self.pool.map {
+            let _cleaning = self.cleaning.acquire().await;
+            if let Some(turn) = self.settling.try_acquire() {
+                drop(self.clean(map, true).await);
+                drop(turn);
+            }
         }
     }
 

@@ -41,7 +41,7 @@ impl Draft {
         self.pages += u64::from(pages);
         let pieces = value.chunks(overflow::capacity(store.pool.page_size()));
         for (index, piece) in (0..).zip(pieces) {
-            store.pool.reserve_places(1, Claim::Ordinary).await?;
+            store.pool.reserve_places(1, store.claim(Claim::Ordinary)).await?;
             let pid: PageId = reference.first + index;
             let init = |page: &mut [u8]| overflow::build(page, pid, born, tree.0, index, piece);
             drop(store.pool.create(pid, init).await?);

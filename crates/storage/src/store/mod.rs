@@ -141,6 +141,8 @@ pub(crate) struct StoreInner {
     archive: Option<Arc<Archive>>,
     /// Of the checkpoint that is made, or whose images are put in their places.
     settling: Semaphore,
+    /// Of the cleaner, which has the turn of a checkpoint then.
+    cleaning: Semaphore,
     /// Of a checkpoint between its point and its header, whose pages are of none that is known.
     headless: Semaphore,
     /// The directory differs from the last checkpoint's.

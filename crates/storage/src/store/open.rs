@@ -258,6 +258,7 @@ fn assemble(
         log,
         archive,
         settling: Semaphore::new(1),
+        cleaning: Semaphore::new(1),
         headless: Semaphore::new(1),
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
