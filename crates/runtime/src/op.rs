@@ -51,6 +51,7 @@ pub(crate) enum Meta {
     Len(File),
     SetLen(File, u64),
     Allocate(File, u64, u64),
+    GiveBack(File, u64, u64),
 }
 
 /// The answer to a [`Meta`].

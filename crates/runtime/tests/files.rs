@@ -145,6 +145,16 @@ fn lengths_change_and_space_is_reserved() {
             let file = File::open(&path, writable()).await.unwrap();
             file.allocate(0, 65_536).await.unwrap();
             assert_eq!(file.len().await.unwrap(), 65_536);
+            file.write_all_at(IoBuf::copy_of(&[7; 16_384]), 0).await.0.unwrap();
+            // Where that is not possible, nothing has happened.
+            let is_given_back = file.give_back(4096, 8192).await.unwrap();
+            assert_eq!(file.len().await.unwrap(), 65_536);
+            let (read, found) = file.read_exact_at(IoBuf::alloc(16_384), 0).await;
+            read.unwrap();
+            let within = if is_given_back { 0 } else { 7 };
+            assert!(found.as_slice()[..4096].iter().all(|byte| *byte == 7));
+            assert!(found.as_slice()[4096..12_288].iter().all(|byte| *byte == within));
+            assert!(found.as_slice()[12_288..].iter().all(|byte| *byte == 7));
             file.set_len(100).await.unwrap();
             assert_eq!(file.len().await.unwrap(), 100);
             let read = OpenOptions { read: true, ..OpenOptions::default() };

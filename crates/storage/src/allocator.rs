@@ -4,7 +4,7 @@
 //! yet; what is written later goes to reserved space and does not fail for lack of it, unless the
 //! file system knows no reservations or writes copies (README, rule 18).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::fs::File;
@@ -40,6 +40,8 @@ pub(crate) struct Allocator {
     held: AtomicU32,
     /// One growth at a time.
     growing: Semaphore,
+    /// Bytes that were given back to the file system.
+    returned: AtomicU64,
     /// Whether some pages are kept for what frees space.
     has_reserve: bool,
     /// Who may use them now.
@@ -60,14 +62,34 @@ impl Allocator {
     pub fn new(file: File, page_size: u32, space: Space, has_reserve: bool) -> Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
         let (held, spenders) = (AtomicU32::new(0), AtomicU32::new(0));
-        Allocator { space, file: Some(file), page_size, held, growing, has_reserve, spenders }
+        let returned = AtomicU64::new(0);
+        Allocator {
+            space,
+            file: Some(file),
+            page_size,
+            held,
+            growing,
+            returned,
+            has_reserve,
+            spenders,
+        }
     }
 
     /// An allocator of numbers: pages with these take no space where they are numbered.
     pub fn of_numbers(page_size: u32, space: Space) -> Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
         let (held, spenders) = (AtomicU32::new(PAGE_COUNT_MAX), AtomicU32::new(0));
-        Allocator { space, file: None, page_size, held, growing, has_reserve: false, spenders }
+        let returned = AtomicU64::new(0);
+        Allocator {
+            space,
+            file: None,
+            page_size,
+            held,
+            growing,
+            returned,
+            has_reserve: false,
+            spenders,
+        }
     }
 
     /// Lets all use the reserve for a while: one frees space, and others take little meanwhile.
@@ -76,9 +98,14 @@ impl Allocator {
         SpentReserve(Arc::clone(self))
     }
 
+    /// Whether somebody may use the reserve now.
+    pub fn is_spent(&self) -> bool {
+        self.spenders.load(Ordering::Acquire) > 0
+    }
+
     /// Pages that stay free, on a disk that is full, of those for which there is space.
     pub fn kept(&self) -> u32 {
-        if !self.has_reserve || self.spenders.load(Ordering::Acquire) > 0 {
+        if !self.has_reserve || self.is_spent() {
             return 0;
         }
         let (least, most) =
@@ -119,6 +146,7 @@ impl Allocator {
             match take {
                 Take::Taken(taken) => return Ok(taken),
                 Take::Grow(page_count) => self.make_room(page_count).await?,
+                Take::Fill(pages) => self.fill(pages).await?,
             }
         }
     }
@@ -153,11 +181,52 @@ impl Allocator {
         Ok(())
     }
 
-    /// Asks for space from the beginning on: a file that an older program wrote may have holes.
+    /// Asks for space; at first from the beginning on: a file that an older program wrote may have
+    /// holes.
     async fn hold(&self, page_count: u32) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let bytes = u64::from(page_count) * u64::from(self.page_size);
-        let held = file.allocate(0, bytes).await;
+        let (from, to) = (self.bytes(self.held()), self.bytes(page_count));
+        let held = file.allocate(from, to - from).await;
         held.map_err(|error| StorageError::io("extend the database file", &error))
+    }
+
+    fn bytes(&self, pages: u32) -> u64 {
+        u64::from(pages) * u64::from(self.page_size)
+    }
+
+    /// The file was opened and holds all its pages, the free ones perhaps as holes.
+    pub fn assume_holes(&self) {
+        let mut space = self.space();
+        space.assume_holes();
+        self.held.store(space.page_count(), Ordering::Release);
+    }
+
+    /// Makes sure of space for free pages, which may have none.
+    async fn fill(&self, pages: Extent) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let _one = self.growing.acquire().await;
+        let filled = file.allocate(self.bytes(pages.start), self.bytes(pages.pages)).await;
+        filled.map_err(|error| StorageError::io("extend the database file", &error))?;
+        self.space().fill(pages);
+        Ok(())
+    }
+
+    /// Gives space of free pages back to the file system, in runs of `pages_min` or more, but for
+    /// `keep` pages. Where that fails nothing is lost. To be run by a task of its own.
+    pub async fn give_back(&self, pages_min: u32, keep: u64) {
+        let Some(file) = &self.file else { return };
+        let _one = self.growing.acquire().await;
+        let runs = self.space().take_to_return(pages_min, keep);
+        for run in runs {
+            let (offset, len) = (self.bytes(run.start), self.bytes(run.pages));
+            let is_hole = file.give_back(offset, len).await.unwrap_or(false);
+            self.space().give_returned(run, is_hole);
+            self.returned.fetch_add(if is_hole { len } else { 0 }, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that were given back.
+    pub fn returned(&self) -> u64 {
+        self.returned.load(Ordering::Relaxed)
     }
 }

@@ -39,6 +39,7 @@ pub use header::{FILE_MAGIC, FILE_VERSION};
 pub use log::redo::Redo;
 pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
+pub use page_map::PlaceStats;
 pub use places::Layout;
 pub use pool::load::RUN_PAGES_MAX;
 pub use pool::{FRAME_COUNT_MIN, PoolStats};

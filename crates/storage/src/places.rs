@@ -33,7 +33,7 @@ pub(crate) struct Entry {
 }
 
 /// Whose image lies at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A page's.
     Page(PageId),

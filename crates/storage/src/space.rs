@@ -1,5 +1,7 @@
 //! Free space: which pages are in use, free, or waiting to become free.
 
+mod holes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use crate::page::PageId;
 use crate::planted;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::tree::shared::TreeShared;
+use holes::Holes;
 
 /// Outcome of an attempt to take pages.
 pub(crate) enum Take<T> {
@@ -16,6 +19,8 @@ pub(crate) enum Take<T> {
     Taken(T),
     /// Nothing is taken: the file has to hold this number of pages first.
     Grow(u32),
+    /// Nothing is taken: these free pages need space on the disk first.
+    Fill(Extent),
 }
 
 /// Knows where pages lie, if that is not where their numbers say.
@@ -58,6 +63,10 @@ pub(crate) struct Space {
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
+    /// Free pages without space.
+    holes: Holes,
+    /// Free pages whose space is being given back.
+    returning: Vec<Extent>,
     /// Knows where pages lie, if that is elsewhere.
     map: Option<Arc<dyn Placed>>,
 }
@@ -79,6 +88,8 @@ impl Space {
             spare_log: None,
             unfinished: BTreeMap::new(),
             load_count: 0,
+            holes: Holes::default(),
+            returning: Vec::new(),
             map: None,
         };
         free.iter().for_each(|extent| space.give(*extent));
@@ -104,6 +115,7 @@ impl Space {
             + self.double_write.len()
             + self.settling.len()
             + self.settling_runs.len()
+            + self.returning.len()
             + self.left_log.iter().chain(&self.spare_log).count()
             + limbo.chain(unfinished).sum::<usize>()
     }
@@ -143,12 +155,18 @@ impl Space {
     /// `Full` when the file cannot grow.
     pub fn take(&mut self, pages: u32, held: u32, keep: u32) -> Result<Take<Extent>> {
         assert!(pages > 0, "an extent of no pages");
-        let fitting = self.free.iter().find(|(_, len)| **len >= pages);
-        let Some((&start, &len)) = fitting else { return self.take_new(pages, held, keep) };
+        let mut fitting = self.free.iter().filter(|(_, len)| **len >= pages);
+        let has_space = |start: PageId| !self.holes.has_in(Extent { start, pages });
+        let first = fitting.clone().next();
+        let best = fitting.find(|(start, _)| has_space(**start)).or(first);
+        let Some((&start, &len)) = best else { return self.take_new(pages, held, keep) };
         let free = self.free_count - u64::from(pages);
         let wanted = Space::pages_with_reserve(self.page_count, free, keep);
         if wanted > held {
             return Ok(Take::Grow(wanted));
+        }
+        if !has_space(start) {
+            return Ok(Take::Fill(Extent { start, pages }));
         }
         self.cut_free(start);
         if len > pages {
@@ -168,6 +186,47 @@ impl Space {
         }
         self.page_count = end;
         Ok(Take::Taken(Extent { start, pages }))
+    }
+
+    /// There may be no space for any of the free pages: nobody knows, of a file that was opened.
+    pub fn assume_holes(&mut self) {
+        let free = self.free.iter().map(|(&start, &pages)| Extent { start, pages });
+        free.for_each(|run| self.holes.add(run));
+    }
+
+    /// There is space for these pages.
+    pub fn fill(&mut self, extent: Extent) {
+        self.holes.fill(extent);
+    }
+
+    /// Takes free pages that have space, in runs of `pages_min` or more, the last ones first, but
+    /// for `keep` pages in all: their space is to be given back. `give_returned` makes them free
+    /// again.
+    pub fn take_to_return(&mut self, pages_min: u32, keep: u64) -> Vec<Extent> {
+        let runs = self.free.iter().map(|(&start, &pages)| Extent { start, pages });
+        let full: Vec<Extent> = runs.flat_map(|run| self.holes.solid(run)).collect();
+        let all: u64 = full.iter().map(|run| u64::from(run.pages)).sum();
+        let mut left = all.saturating_sub(keep);
+        for run in full.into_iter().rev() {
+            let pages = u64::from(run.pages).min(left) as u32;
+            if pages < pages_min {
+                continue;
+            }
+            left -= u64::from(pages);
+            let tail = Extent { start: run.start + run.pages - pages, pages };
+            assert!(self.take_exactly(tail), "{tail:?} is not free");
+            self.returning.push(tail);
+        }
+        self.returning.clone()
+    }
+
+    /// Space of these was given back, or not; they are free.
+    pub fn give_returned(&mut self, run: Extent, is_hole: bool) {
+        self.returning.retain(|other| *other != run);
+        if is_hole {
+            self.holes.add(run);
+        }
+        self.give(run);
     }
 
     /// Makes pages free at once: nothing durable refers to them.
@@ -390,11 +449,6 @@ impl Space {
         Ok(take)
     }
 
-    /// True if some load has taken this page and not yet tied it to a tree.
-    pub fn is_unfinished(&self, pid: PageId) -> bool {
-        self.unfinished.values().flatten().any(|extent| extent.pids().contains(&pid))
-    }
-
     /// All pages that a bulk load has taken.
     pub fn pages_of_load(&self, load: u64) -> Vec<Extent> {
         self.unfinished[&load].clone()
@@ -418,6 +472,7 @@ impl Space {
         all.extend(&self.double_write);
         all.extend(&self.settling);
         all.extend(&self.settling_runs);
+        all.extend(&self.returning);
         all.extend(self.left_log.iter().chain(&self.spare_log));
         all.extend(self.unfinished.values().flatten());
         all.extend(also);

@@ -1,6 +1,8 @@
 //! Checkpoints beside commits: what is logged behind the point of one is durable before its header is, and
 //! damage to either run of the log is told.
 
+mod layout;
+
 use std::collections::BTreeMap;
 
 use runtime::fs::Durability;
@@ -24,7 +26,7 @@ fn options() -> StoreOptions {
         pool_bytes: 64 * 4096,
         log: true,
         log_durability: Some(Durability::Flag),
-        ..StoreOptions::default()
+        ..layout::options()
     }
 }
 
@@ -75,11 +77,36 @@ async fn found(store: &Store, keys: &[&str]) -> Vec<Option<usize>> {
 }
 
 /// Commits before the point of a checkpoint, with it and behind it, and transactions in flight; the power fails
-/// before its header is written.
+/// before its header is durable, as late as that can be.
 fn cut_before_the_header() -> Disk {
+    let mut last = None;
+    // Behind the point come the write of the first commit, and at the end of a sync those of the header and of
+    // the second commit. How many others there are is a matter of the layout.
+    for write in 1.. {
+        match cut_behind_the_point(write) {
+            Cut::TooEarly => {}
+            Cut::Between(disk) => last = Some(disk),
+            Cut::TooLate => break,
+        }
+    }
+    last.expect("the power may fail between the point and the header")
+}
+
+/// When the power has failed.
+enum Cut {
+    /// Before the first commit behind the point.
+    TooEarly,
+    /// Behind it, and before the second commit.
+    Between(Disk),
+    /// After the second commit.
+    TooLate,
+}
+
+/// The power fails at this write behind the point.
+fn cut_behind_the_point(write: u64) -> Cut {
     let disk = Disk::new(1);
     let machine = disk.clone();
-    simulated(&disk, || async move {
+    let (first, second) = simulated(&disk, move || async move {
         let store = with_two_runs().await;
         put(&store, "b", 2).await.unwrap();
         put(&store, "c", 3).await.unwrap();
@@ -95,18 +122,21 @@ fn cut_before_the_header() -> Disk {
         }
         let before = store.checkpoint_number();
         let underway = begin(&store, replaced, changes).await.unwrap();
-        // Behind the point come the write of the first commit, and at the end of a sync those of the header and of
-        // the second commit, with which the power fails.
-        let last = Some(machine.write_count() + 3);
+        let last = Some(machine.write_count() + write);
         machine.faults(FaultPlan { crash_at_write: last, ..FaultPlan::default() });
-        store.log(later).await.unwrap();
+        let first = store.log(later).await.is_ok();
         assert_eq!(store.checkpoint_number(), before, "no header is durable");
         // What is committed lies in the second run from its beginning on.
         assert!(store.log_usage().0 > 0 && store.log_usage().0 < 1000);
-        put(&store, "g", 7).await.ok();
+        let second = put(&store, "g", 7).await.is_ok();
         drop(underway);
+        (first, second)
     });
-    disk
+    match (first, second) {
+        (false, _) => Cut::TooEarly,
+        (true, false) => Cut::Between(disk),
+        (true, true) => Cut::TooLate,
+    }
 }
 
 const KEYS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -251,6 +281,8 @@ async fn rounds(disk: Disk, write: u64) -> Result<usize> {
         let redo = loop {
             match change(&store, &entries).await {
                 Err(error) if error.is_disk_full() => disk.faults(FaultPlan::default()),
+                // The last checkpoint could not settle.
+                Err(StorageError::Poisoned(_)) => return Ok(acknowledged),
                 redo => break redo?,
             }
         };

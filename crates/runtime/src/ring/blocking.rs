@@ -82,6 +82,7 @@ pub(crate) fn answer(meta: &Meta, context: Context) -> io::Result<Answer> {
         Meta::Len(file) => Answer::Len(len(file)?),
         Meta::SetLen(file, len) => set_len(file, *len)?,
         Meta::Allocate(file, offset, len) => allocate(file, *offset, *len)?,
+        Meta::GiveBack(file, offset, len) => give_back(file, *offset, *len)?,
     })
 }
 
@@ -124,6 +125,18 @@ fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
             let end = offset.saturating_add(bytes);
             if len(file)? < end { set_len(file, end) } else { Ok(Answer::Unit) }
         }
+        Err(error) => Err(error),
+    }
+}
+
+fn give_back(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
+    let (from, count) = (signed(offset)?, signed(bytes)?);
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: plain system call.
+    let punched = retry(|| unsafe { libc::fallocate(file.raw_fd(), mode, from, count) } as isize);
+    match punched {
+        Ok(_) => Ok(Answer::Bool(true)),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(Answer::Bool(false)),
         Err(error) => Err(error),
     }
 }

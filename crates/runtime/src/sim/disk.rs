@@ -239,22 +239,29 @@ impl State {
             Meta::Allocate(file, offset, len) => {
                 let node = node_of(disk, file)?;
                 let end = offset.saturating_add(*len);
-                if self.image(node).bytes().len() as u64 >= end {
-                    return Ok(Answer::Unit);
+                self.check_space(node, *offset, end)?;
+                self.image(node).fill_holes(*offset, end);
+                match self.image(node).bytes().len() as u64 >= end {
+                    true => Ok(Answer::Unit),
+                    false => self.set_len(node, end),
                 }
-                self.check_space(node, end)?;
-                self.set_len(node, end)
+            }
+            Meta::GiveBack(file, offset, len) => {
+                let node = node_of(disk, file)?;
+                let sequence = self.next_sequence();
+                let kind = ChangeKind::GiveBack { offset: *offset, len: *len };
+                self.image(node).change(sequence, kind);
+                Ok(Answer::Bool(true))
             }
         }
     }
 
-    /// Refuses to let a file become `end` bytes long when that is more than the disk has.
-    pub(super) fn check_space(&self, node: u64, end: u64) -> io::Result<()> {
+    /// Refuses to let a file have bytes from `begin` to `end` when that is more than the disk has.
+    pub(super) fn check_space(&self, node: u64, begin: u64, end: u64) -> io::Result<()> {
         let Some(capacity) = self.faults.capacity else { return Ok(()) };
-        let len = |image: &Image| image.bytes().len() as u64;
-        let others: u64 =
-            self.nodes.iter().filter(|(other, _)| **other != node).map(|(_, i)| len(i)).sum();
-        match end > len(&self.nodes[&node]) && others + end > capacity {
+        let used: u64 = self.nodes.values().map(Image::space).sum();
+        let missing = self.nodes[&node].missing(begin, end);
+        match missing > 0 && used + missing > capacity {
             true => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
             false => Ok(()),
         }

@@ -250,7 +250,7 @@ fn land_write(
         _ => {}
     }
     let count = bytes.len();
-    state.check_space(node, offset + count as u64)?;
+    state.check_space(node, offset, offset + count as u64)?;
     state.write(node, offset, bytes);
     // The sync behind a short write is not begun.
     let is_linked = transfer.durability == Durability::Linked;

@@ -1,5 +1,7 @@
 //! The bytes of one file: as readers see them, as they would survive, and what lies between.
 
+use std::collections::BTreeSet;
+
 use stdx::Prng;
 
 /// A change that no sync has covered.
@@ -13,8 +15,16 @@ pub(super) struct Change {
 
 #[derive(Clone, Debug)]
 pub(super) enum ChangeKind {
-    Write { offset: u64, bytes: Vec<u8> },
+    Write {
+        offset: u64,
+        bytes: Vec<u8>,
+    },
     SetLen(u64),
+    /// These bytes take no space any more, and are zeros.
+    GiveBack {
+        offset: u64,
+        len: u64,
+    },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -22,6 +32,8 @@ pub(super) struct Image {
     written: Vec<u8>,
     synced: Vec<u8>,
     unsynced: Vec<Change>,
+    /// Blocks that take no space, by number.
+    holes: BTreeSet<u64>,
 }
 
 fn put(target: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
@@ -37,6 +49,11 @@ fn apply(target: &mut Vec<u8>, kind: &ChangeKind) {
     match kind {
         ChangeKind::Write { offset, bytes } => put(target, *offset, bytes),
         ChangeKind::SetLen(len) => target.resize(*len as usize, 0),
+        ChangeKind::GiveBack { offset, len } => {
+            let begin = (*offset as usize).min(target.len());
+            let end = begin.saturating_add(*len as usize).min(target.len());
+            target[begin..end].fill(0);
+        }
     }
 }
 
@@ -52,7 +69,7 @@ fn sectors(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 
 impl Image {
     pub(super) fn of(bytes: Vec<u8>) -> Image {
-        Image { written: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+        Image { written: bytes.clone(), synced: bytes, ..Image::default() }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -70,7 +87,39 @@ impl Image {
 
     pub(super) fn change(&mut self, sequence: u64, kind: ChangeKind) {
         apply(&mut self.written, &kind);
+        match &kind {
+            ChangeKind::Write { offset, bytes } => {
+                self.fill_holes(*offset, offset + bytes.len() as u64);
+            }
+            ChangeKind::SetLen(len) => drop(self.holes.split_off(&len.div_ceil(BLOCK_BYTES))),
+            ChangeKind::GiveBack { offset, len } => {
+                let end = (offset + len).min(self.written.len() as u64);
+                self.holes.extend(offset.div_ceil(BLOCK_BYTES)..end / BLOCK_BYTES);
+            }
+        }
         self.unsynced.push(Change { sequence, kind, is_durable: false });
+    }
+
+    /// Bytes of space that the file takes.
+    pub(super) fn space(&self) -> u64 {
+        self.written.len() as u64 - self.holes.len() as u64 * BLOCK_BYTES
+    }
+
+    fn blocks(begin: u64, end: u64) -> std::ops::Range<u64> {
+        begin / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES)
+    }
+
+    /// Bytes of space that the file lacks to have all from `begin` to `end`.
+    pub(super) fn missing(&self, begin: u64, end: u64) -> u64 {
+        let holes = self.holes.range(Image::blocks(begin, end)).count() as u64;
+        end.saturating_sub(self.written.len() as u64) + holes * BLOCK_BYTES
+    }
+
+    /// All bytes from `begin` to `end` take space.
+    pub(super) fn fill_holes(&mut self, begin: u64, end: u64) {
+        for block in Image::blocks(begin, end) {
+            self.holes.remove(&block);
+        }
     }
 
     /// The write that has just taken place survives whatever comes, and nothing else does for that. It stays
@@ -124,8 +173,11 @@ fn survive(base: &[u8], changes: &[Change], survival: f64, prng: &mut Prng) -> V
     for change in changes {
         let survival = if change.is_durable { 1.0 } else { survival };
         match &change.kind {
-            ChangeKind::SetLen(_) if prng.chance(survival) => apply(&mut bytes, &change.kind),
-            ChangeKind::SetLen(_) => {}
+            ChangeKind::SetLen(_) | ChangeKind::GiveBack { .. } => {
+                if prng.chance(survival) {
+                    apply(&mut bytes, &change.kind);
+                }
+            }
             ChangeKind::Write { offset, bytes: new } => {
                 for (at, piece) in sectors(*offset, new) {
                     if prng.chance(survival) {
@@ -140,6 +192,9 @@ fn survive(base: &[u8], changes: &[Change], survival: f64, prng: &mut Prng) -> V
     }
     bytes
 }
+
+/// The unit in which space is given back, in bytes.
+const BLOCK_BYTES: u64 = 4096;
 
 /// The unit that is written whole or not at all, in bytes.
 pub const SECTOR_BYTES: u64 = 512;

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use super::ages::{Ages, CLASSES, MOVED};
 use crate::extent::Extent;
 use crate::page::PageId;
 use crate::places::Owner;
 use crate::planted;
+
+/// Extents with more of their pages than this are not cleaned, in percent: it would move over and
+/// over what it has moved.
+const CLEANED_MAX_PERCENT: u32 = 90;
 
 /// An extent with places that somebody needs.
 struct Used {
@@ -15,12 +20,57 @@ struct Used {
     /// Places that were given out, from the front.
     filled: u32,
     /// Places from here on were given out since the point of the last checkpoint: no map that is
-    /// durable, or on its way to be, names them.
+    /// durable, or on its way to be, names them. In extents that the cleaner fills any place may
+    /// be named by one.
     fresh_from: u32,
     /// Places that the newest map names.
     live: u32,
-    /// Those, and others that are being written, being read, or named by a durable map.
+    /// Places that the last durable map names, and the newest does not.
+    kept: u32,
+    /// All of these, and others that are being written or read, or that a map on disk names.
     needed: u32,
+    class: usize,
+    /// When it was begun.
+    begin: u64,
+    /// When its images were written, summed up.
+    written: u64,
+}
+
+impl Used {
+    fn new(pages: u32, class: usize, begin: u64) -> Used {
+        Used {
+            owners: vec![None; pages as usize],
+            filled: 0,
+            fresh_from: 0,
+            live: 0,
+            kept: 0,
+            needed: 0,
+            class,
+            begin,
+            written: 0,
+        }
+    }
+
+    /// When its images were written, on the average.
+    fn stamp(&self) -> u64 {
+        self.written / u64::from(self.filled.max(1))
+    }
+
+    /// Images that would have to be moved for it to become free.
+    fn survivors(&self) -> u32 {
+        self.live + self.kept
+    }
+}
+
+/// For what a place is wanted.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
+    /// A page is written whose last image lies there, if it has one.
+    Written(Option<PageId>),
+    /// The cleaner moves an image from there.
+    Moved(PageId),
+    /// The cleaner writes a piece of the map.
+    Map,
 }
 
 /// Which places of the file hold pages.
@@ -30,14 +80,19 @@ pub(super) struct Extents {
     used: BTreeMap<PageId, Used>,
     /// Places that the newest map names, in all of them.
     live: u64,
-    /// The one that is being filled.
-    open: Option<PageId>,
+    /// Those that are being filled.
+    open: [Option<PageId>; CLASSES],
+    /// Places that are left in each of those.
+    room: [u32; CLASSES],
     /// Those to be filled next, which nobody needs yet.
     spare: Vec<PageId>,
-    /// Places that the newest map does not name any more, and the last durable one does.
-    moved: Vec<PageId>,
-    /// The same of the checkpoint that is to settle.
+    /// Places that the last durable map names and the newest one does not, and whose they are.
+    kept: BTreeMap<PageId, Owner>,
+    /// Places whose images the cleaner has moved: a map on disk names them.
+    replaced: Vec<PageId>,
+    /// What only the checkpoint before the one needs that is to settle.
     settling: Vec<PageId>,
+    ages: Ages,
 }
 
 impl Extents {
@@ -47,19 +102,21 @@ impl Extents {
             pages,
             used: BTreeMap::new(),
             live: 0,
-            open: None,
+            open: [None; CLASSES],
+            room: [0; CLASSES],
             spare: Vec::new(),
-            moved: Vec::new(),
+            kept: BTreeMap::new(),
+            replaced: Vec::new(),
             settling: Vec::new(),
+            ages: Ages::new(),
         }
     }
 
     /// An extent of a file that is opened: nobody goes on filling it.
     pub fn add(&mut self, start: PageId) {
-        let owners = vec![None; self.pages as usize];
-        let (filled, fresh_from) = (self.pages, self.pages);
-        let before =
-            self.used.insert(start, Used { owners, filled, fresh_from, live: 0, needed: 0 });
+        let mut used = Used::new(self.pages, CLASSES - 1, 0);
+        (used.filled, used.fresh_from) = (self.pages, self.pages);
+        let before = self.used.insert(start, used);
         assert!(before.is_none(), "an extent at {start} twice");
     }
 
@@ -101,19 +158,41 @@ impl Extents {
         self.used.len() + self.spare.len()
     }
 
+    /// Those with something that is needed, and those that are being filled.
+    pub fn used_count(&self) -> usize {
+        self.used.len()
+    }
+
     /// Places that the newest map names.
     pub fn live(&self) -> u64 {
         self.live
     }
 
-    /// Places that a durable map may need and the newest one does not.
-    pub fn moved(&self) -> usize {
-        self.moved.len()
+    /// Places that a durable map needs and the newest one does not.
+    pub fn kept(&self) -> u64 {
+        (self.kept.len() + self.settling.len()) as u64
+    }
+
+    /// Places whose images lie elsewhere, too, as soon as a map on disk says so.
+    pub fn replaced(&self) -> u64 {
+        self.replaced.len() as u64
+    }
+
+    /// Places that were given out in extents that are not free, needed or not.
+    pub fn filled(&self) -> u64 {
+        let open: u32 = self.room.iter().sum();
+        self.used.len() as u64 * u64::from(self.pages) - u64::from(open)
     }
 
     /// Places that can be given out.
     pub fn left(&self) -> usize {
-        let open = self.open.map_or(0, |start| self.pages - self.used[&start].filled);
+        let open: u32 = self.room.iter().sum();
+        open as usize + self.spare.len() * self.pages as usize
+    }
+
+    /// Places that the cleaner can be given.
+    pub fn left_to_move(&self) -> usize {
+        let open: u32 = self.room[MOVED..].iter().sum();
         open as usize + self.spare.len() * self.pages as usize
     }
 
@@ -122,29 +201,54 @@ impl Extents {
         self.spare.push(extent.start);
     }
 
-    /// Gives out the next place; `None` when there is none. An extent that is full by then and not
+    /// Takes one that is kept to be filled next, for something else.
+    pub fn take_spare(&mut self) -> Option<Extent> {
+        self.spare.pop().map(|start| Extent { start, pages: self.pages })
+    }
+
+    /// Gives out a place; `None` when there is none. An extent that is full by then and not
     /// needed goes to `freed`.
-    pub fn take(&mut self, freed: &mut Vec<Extent>) -> Option<PageId> {
-        if let Some(start) = self.open
-            && self.used[&start].filled == self.pages
-        {
-            self.open = None;
-            self.free_if_dead(start, freed);
-        }
-        if self.open.is_none() {
-            let start = self.spare.pop()?;
-            let owners = vec![None; self.pages as usize];
-            let before = self
-                .used
-                .insert(start, Used { owners, filled: 0, fresh_from: 0, live: 0, needed: 0 });
-            assert!(before.is_none(), "a spare extent is in use");
-            self.open = Some(start);
-        }
-        let start = self.open.expect("there is an open extent");
+    pub fn take(&mut self, purpose: Purpose, freed: &mut Vec<Extent>) -> Option<PageId> {
+        let (class, written) = match purpose {
+            Purpose::Written(before) => {
+                self.ages.tick();
+                let before = before.map(|place| self.of(place).1.stamp());
+                (self.ages.of_write(before), self.ages.now())
+            }
+            Purpose::Moved(place) => {
+                let (_, used, _) = self.of(place);
+                let (class, written) = (used.class, used.stamp());
+                (self.ages.of_move(class, written, self.used.len()), written)
+            }
+            Purpose::Map => (MOVED, self.ages.now()),
+        };
+        let class = self.open_for(class, freed)?;
+        let start = self.open[class].expect("there is an open extent");
         let used = self.used.get_mut(&start).expect("the open extent is known");
         let place = start + used.filled;
         (used.filled, used.needed) = (used.filled + 1, used.needed + 1);
+        self.room[class] -= 1;
+        used.written += written;
         Some(place)
+    }
+
+    /// A class with room in its extent: this one, or another where there are no more extents. What
+    /// the cleaner moves stays among itself, since a durable map may name any place there.
+    fn open_for(&mut self, class: usize, freed: &mut Vec<Extent>) -> Option<usize> {
+        if self.room[class] > 0 {
+            return Some(class);
+        }
+        if let Some(start) = self.open[class].take() {
+            self.free_if_dead(start, freed);
+        }
+        let Some(start) = self.spare.pop() else {
+            let others = if class < MOVED { 0 } else { MOVED };
+            return (others..CLASSES).find(|other| self.room[*other] > 0);
+        };
+        let used = Used::new(self.pages, class, self.ages.now());
+        assert!(self.used.insert(start, used).is_none(), "a spare extent is in use");
+        (self.open[class], self.room[class]) = (Some(start), self.pages);
+        Some(class)
     }
 
     fn of(&mut self, place: PageId) -> (PageId, &mut Used, usize) {
@@ -157,8 +261,9 @@ impl Extents {
 
     fn free_if_dead(&mut self, start: PageId, freed: &mut Vec<Extent>) {
         let used = &self.used[&start];
-        if used.needed == 0 && self.open != Some(start) {
-            assert_eq!(used.live, 0, "an extent that nobody needs has pages");
+        if used.needed == 0 && !self.open.contains(&Some(start)) {
+            assert_eq!(used.survivors(), 0, "an extent that nobody needs has pages");
+            self.ages.note_end(used.class, used.begin);
             self.used.remove(&start);
             freed.push(Extent { start, pages: self.pages });
         }
@@ -185,36 +290,69 @@ impl Extents {
         self.free_if_dead(start, freed);
     }
 
-    fn disown(&mut self, place: PageId) -> bool {
+    /// Whether no map that is durable, or on its way to be, names this place.
+    pub fn is_fresh(&mut self, place: PageId) -> bool {
         let (_, used, at) = self.of(place);
-        assert!(used.owners[at].take().is_some(), "place {place} is left by nobody");
+        let may_be_named = used.class >= MOVED && !planted::is("moved-places-fresh");
+        at as u32 >= used.fresh_from && !may_be_named
+    }
+
+    fn disown(&mut self, place: PageId) -> Owner {
+        let (_, used, at) = self.of(place);
+        let owner = used.owners[at].take().expect("a place is left by somebody");
         used.live -= 1;
-        let is_fresh = at as u32 >= used.fresh_from;
         self.live -= 1;
-        is_fresh
+        owner
     }
 
-    /// The newest map does not name this place any more.
-    pub fn leave(&mut self, place: PageId, freed: &mut Vec<Extent>) {
-        match self.disown(place) || planted::is("places-left-at-once") {
-            true => self.let_go(place, freed),
-            false => self.moved.push(place),
-        }
-    }
-
-    /// The page is nobody's, in no checkpoint that a restart may find.
+    /// The newest map does not name this place any more, nor does a durable one.
     pub fn abandon(&mut self, place: PageId, freed: &mut Vec<Extent>) {
         self.disown(place);
         self.let_go(place, freed);
     }
 
+    /// The newest map does not name this place any more, and the last durable one does.
+    pub fn keep(&mut self, place: PageId) {
+        let owner = self.disown(place);
+        self.keep_for(place, owner);
+    }
+
+    /// The last durable map is to name this place, which was given out, and the newest does not.
+    pub fn keep_for(&mut self, place: PageId, owner: Owner) {
+        self.of(place).1.kept += 1;
+        assert!(self.kept.insert(place, owner).is_none(), "place {place} is kept twice");
+    }
+
+    /// The image at this place lies elsewhere, too. `is_named`: a map on disk needs it here.
+    pub fn replace(&mut self, place: PageId, is_named: bool, freed: &mut Vec<Extent>) {
+        match self.kept.remove(&place) {
+            Some(_) => self.of(place).1.kept -= 1,
+            None => drop(self.disown(place)),
+        }
+        match is_named && !planted::is("moved-images-left-at-once") {
+            true => self.replaced.push(place),
+            false => self.let_go(place, freed),
+        }
+    }
+
+    /// The map on disk names none of the places whose images were moved.
+    pub fn let_replaced_go(&mut self, freed: &mut Vec<Extent>) {
+        for place in std::mem::take(&mut self.replaced) {
+            self.let_go(place, freed);
+        }
+    }
+
     /// The point of a checkpoint: its map has what was given out before.
     pub fn begin_settling(&mut self) {
         assert!(self.settling.is_empty(), "checkpoints settle one after another");
-        self.settling = std::mem::take(&mut self.moved);
-        if !planted::is("places-fresh-for-ever") {
-            self.used.values_mut().for_each(|used| used.fresh_from = used.filled);
-        }
+        self.settling = std::mem::take(&mut self.kept).into_keys().collect();
+        self.settling.append(&mut self.replaced);
+        self.used.values_mut().for_each(|used| {
+            used.kept = 0;
+            if !planted::is("places-fresh-for-ever") {
+                used.fresh_from = used.filled;
+            }
+        });
     }
 
     /// The checkpoint before is needed no more: nor is what only its map names.
@@ -224,23 +362,40 @@ impl Extents {
         }
     }
 
-    /// Pages of those full extents that have the least, up to so many pages.
-    pub fn sparse(&self, pages_max: usize) -> Vec<PageId> {
-        let full = |(start, used): &(&PageId, &Used)| {
-            self.open != Some(**start) && used.live > 0 && used.live < self.pages * 9 / 10
+    /// Extents whose images are to be moved, so many at most, and how many images that are in each:
+    /// those where the least has to be moved for the most space, for the longest (M. Rosenblum, J.
+    /// Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992, section
+    /// 3.6).
+    pub fn victims(&self, count: usize) -> Vec<(PageId, u32)> {
+        let is_full = |used: &Used| used.filled == self.pages;
+        let candidates = self.used.iter().filter(|(start, used)| {
+            let few = used.survivors() * 100 < self.pages * CLEANED_MAX_PERCENT;
+            few && used.survivors() > 0 && (is_full(used) || !self.open.contains(&Some(**start)))
+        });
+        let price = |used: &Used| {
+            let age = (self.ages.now().saturating_sub(used.stamp()) + 1) as f64;
+            let survivors = f64::from(used.survivors());
+            (2.0 * survivors) / ((f64::from(self.pages) - survivors) * age)
         };
-        let mut victims: Vec<_> = self.used.iter().filter(full).collect();
-        victims.sort_by_key(|(start, used)| (used.live, **start));
-        let mut pages = Vec::new();
-        for (_, used) in victims {
-            if pages.len() + used.live as usize > pages_max {
-                break;
-            }
-            pages.extend(used.owners.iter().filter_map(|owner| match owner {
-                Some(Owner::Page(pid)) => Some(*pid),
-                _ => None,
-            }));
+        let mut victims: Vec<_> =
+            candidates.map(|(start, used)| (price(used), *start, used.survivors())).collect();
+        let count = count.min(victims.len());
+        if count > 0 && count < victims.len() {
+            victims
+                .select_nth_unstable_by(count - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
-        pages
+        victims.truncate(count);
+        victims.into_iter().map(|(_, start, survivors)| (start, survivors)).collect()
+    }
+
+    /// Images of an extent that somebody may want: place and owner.
+    pub fn survivors(&self, start: PageId) -> Vec<(PageId, Owner)> {
+        let Some(used) = self.used.get(&start) else { return Vec::new() };
+        let newest = (start..).zip(&used.owners).filter_map(|(at, owner)| Some((at, (*owner)?)));
+        let kept = self.kept.range(start..start + self.pages).map(|(at, owner)| (*at, *owner));
+        newest.chain(kept).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

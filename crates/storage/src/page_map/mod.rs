@@ -1,12 +1,14 @@
 //! Where pages lie in a file that writes them out of place: each image goes to a place that nothing
 //! durable needs, and stays there until the page has another one (`docs/format/places.md`).
 
+mod ages;
 mod extents;
 mod map_page;
+pub(crate) mod moves;
 pub(crate) mod open;
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::IoBuf;
@@ -17,15 +19,59 @@ use crate::error::Result;
 use crate::extent::Extent;
 use crate::page::{self, PageId};
 use crate::places::{Entry, Owner, PlaceRecords, places_len};
+use crate::planted;
 use crate::space::Placed;
-use extents::Extents;
+use extents::{Extents, Purpose};
 
 /// Places that are kept free beside those of the dirty pages: for changes that are on their way,
 /// each of which may make a path of pages dirty, and for pages that change while they are written.
 const SPARE_PLACES: usize = 96;
 
-/// The part of the live pages that may have moved before a checkpoint is of use for that alone.
-const MOVED_PART: usize = 8;
+/// The part of the live pages that the last checkpoint may need besides, before another one is of use
+/// for that alone.
+const KEPT_PART: u64 = 8;
+
+/// The part of the extents, and how many at least, that are kept for the cleaner on a full disk, and
+/// as many for what frees space.
+const RESERVED_PART: usize = 32;
+const RESERVED_EXTENTS_MIN: usize = 2;
+
+/// The part of the extents, as many of which free space keeps that is not given back.
+const RETURNED_PART: usize = 8;
+
+/// What wants places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Any change.
+    Ordinary,
+    /// What frees space, if not at once: it gets at what is reserved.
+    Freeing,
+}
+
+/// What a file whose pages lie out of place consists of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlaceStats {
+    /// Extents in use or reserved.
+    pub extents: u64,
+    /// Pages of an extent.
+    pub extent_pages: u32,
+    /// Places that can be given out at once.
+    pub places_left: u64,
+    /// Images that are those of pages, or of the map.
+    pub live: u64,
+    /// Others that the last checkpoint needs.
+    pub kept: u64,
+    /// Others that are needed until a map on disk says that they have moved.
+    pub replaced: u64,
+    /// Images that were written since the file was opened, without those that were moved.
+    pub written: u64,
+    /// Images that the cleaner has moved since then.
+    pub moved: u64,
+    /// Pieces of the map that it has written for that.
+    pub map_pages: u64,
+    /// Bytes of the file that were given back to the file system since then.
+    pub given_back: u64,
+}
 
 /// Where all pages lie.
 pub(crate) struct PageMap {
@@ -38,6 +84,12 @@ pub(crate) struct PageMap {
     left: AtomicUsize,
     /// Of the one who gets another extent.
     growing: Semaphore,
+    /// How much of the extents is to be pages, in percent.
+    fill_percent: u32,
+    /// Places that are kept for the cleaner where the disk is full, and as many for what frees space.
+    reserved: AtomicUsize,
+    /// There is something to clean.
+    is_sparse: AtomicBool,
 }
 
 struct State {
@@ -46,9 +98,17 @@ struct State {
     map_pages: Vec<Entry>,
     /// Pieces of the map that are not on disk as they are.
     outdated: BTreeSet<u32>,
+    /// What the last durable map says where the newest one says something else. A map that names
+    /// what was moved says so, too ([`moves`]).
+    durable: BTreeMap<Owner, Entry>,
+    /// Pieces of the durable map that are not on disk as they are.
+    remapped: BTreeSet<u32>,
     extents: Extents,
     /// Pages have moved since the point of the last checkpoint.
     has_moved: bool,
+    /// There was nothing to clean when so many extents were in use.
+    idle_at: Option<usize>,
+    stats: PlaceStats,
 }
 
 impl State {
@@ -61,6 +121,36 @@ impl State {
             list.resize(at + 1, Entry::default());
         }
         &mut list[at]
+    }
+
+    /// What the newest map says.
+    fn newest(&self, owner: Owner) -> Entry {
+        let entry = match owner {
+            Owner::Page(pid) => self.map.get(pid as usize),
+            Owner::Map(index) => self.map_pages.get(index as usize),
+        };
+        entry.copied().unwrap_or_default()
+    }
+
+    /// The newest map does not name this image of `owner` any more.
+    fn leave(&mut self, owner: Owner, before: Entry, freed: &mut Vec<Extent>) {
+        let is_durable = !self.durable.contains_key(&owner)
+            && !self.extents.is_fresh(before.place)
+            && !planted::is("places-left-at-once");
+        if is_durable {
+            self.durable.insert(owner, before);
+            self.extents.keep(before.place);
+        } else {
+            self.extents.abandon(before.place, freed);
+        }
+    }
+
+    /// True if less of what was written in extents is needed than should be.
+    fn is_sparse(&self, fill_percent: u32) -> bool {
+        let extents = &self.extents;
+        let needed = extents.live() + extents.kept() + extents.replaced();
+        self.idle_at.is_none_or(|at| extents.used_count() > at)
+            && needed * 100 < extents.filled() * u64::from(fill_percent)
     }
 }
 
@@ -81,13 +171,22 @@ impl Drop for Taken<'_> {
 }
 
 impl PageMap {
-    fn new(ground: Arc<Allocator>, page_size: u32, extent_pages: u32) -> PageMap {
+    fn new(
+        ground: Arc<Allocator>,
+        page_size: u32,
+        extent_pages: u32,
+        fill_percent: u32,
+    ) -> PageMap {
         let state = State {
             map: Vec::new(),
             map_pages: Vec::new(),
             outdated: BTreeSet::new(),
+            durable: BTreeMap::new(),
+            remapped: BTreeSet::new(),
             extents: Extents::new(extent_pages),
             has_moved: false,
+            idle_at: None,
+            stats: PlaceStats::default(),
         };
         PageMap {
             page_size: page_size as usize,
@@ -96,6 +195,9 @@ impl PageMap {
             state: Mutex::new(state),
             left: AtomicUsize::new(0),
             growing: Semaphore::new(1),
+            fill_percent,
+            reserved: AtomicUsize::new(RESERVED_EXTENTS_MIN * extent_pages as usize),
+            is_sparse: AtomicBool::new(false),
         }
     }
 
@@ -108,6 +210,13 @@ impl PageMap {
         let (mut state, mut freed) = (self.state(), Vec::new());
         let changed = change(&mut state, &mut freed);
         self.left.store(state.extents.left(), Ordering::Release);
+        if !freed.is_empty() {
+            state.idle_at = None;
+        }
+        let reserved = (state.extents.used_count() / RESERVED_PART).max(RESERVED_EXTENTS_MIN);
+        self.reserved.store(reserved * self.extent_pages as usize, Ordering::Relaxed);
+        let is_sparse = state.is_sparse(self.fill_percent);
+        self.is_sparse.store(is_sparse, Ordering::Relaxed);
         if !freed.is_empty() {
             let mut ground = self.ground.space();
             freed.into_iter().for_each(|extent| ground.give(extent));
@@ -132,18 +241,22 @@ impl PageMap {
 
     /// True if more pages should be changed only when there are more places: there are to be some
     /// for all `dirty` pages and for the map.
-    pub fn is_short(&self, dirty: usize) -> bool {
-        self.left.load(Ordering::Acquire) < dirty + SPARE_PLACES
+    pub fn is_short(&self, dirty: usize, claim: Claim) -> bool {
+        let reserved = match claim {
+            Claim::Ordinary => 2 * self.reserved.load(Ordering::Relaxed),
+            Claim::Freeing => self.reserved.load(Ordering::Relaxed),
+        };
+        self.left.load(Ordering::Acquire) < dirty + SPARE_PLACES + reserved
     }
 
     /// Makes sure of places for so many dirty pages, and of some more.
     ///
     /// # Errors
     /// `Full`; `Io` when the disk is full.
-    pub async fn reserve(&self, dirty: usize) -> Result<()> {
-        while self.is_short(dirty) {
+    pub async fn reserve(&self, dirty: usize, claim: Claim) -> Result<()> {
+        while self.is_short(dirty, claim) {
             let _one = self.growing.acquire().await;
-            if self.is_short(dirty) {
+            if self.is_short(dirty, claim) {
                 self.add_extent().await?;
             }
         }
@@ -157,19 +270,23 @@ impl PageMap {
         Ok(())
     }
 
-    /// Gives out so many places, one behind the other as far as that can be.
+    /// Gives out places for images of these, one behind the other as far as that can be.
     ///
     /// # Errors
     /// `Full`; `Io` when the disk is full. None is given out then.
-    pub async fn take(&self, count: usize) -> Result<Taken<'_>> {
-        let mut taken = Taken { map: self, places: Vec::with_capacity(count) };
+    pub async fn take(&self, owners: &[Owner]) -> Result<Taken<'_>> {
+        let mut taken = Taken { map: self, places: Vec::with_capacity(owners.len()) };
         loop {
-            let missing = count - taken.places.len();
             self.change(|state, freed| {
-                let next = std::iter::from_fn(|| state.extents.take(freed));
-                taken.places.extend(next.take(missing));
+                for owner in &owners[taken.places.len()..] {
+                    let before = Some(state.newest(*owner).place).filter(|place| *place != 0);
+                    let purpose = Purpose::Written(before);
+                    let Some(place) = state.extents.take(purpose, freed) else { break };
+                    taken.places.push(place);
+                    state.stats.written += 1;
+                }
             });
-            if taken.places.len() == count {
+            if taken.places.len() == owners.len() {
                 return Ok(taken);
             }
             let _one = self.growing.acquire().await;
@@ -190,7 +307,7 @@ impl PageMap {
                 let before = std::mem::replace(state.slot(owner), Entry { place, checksum });
                 state.extents.own(place, owner);
                 if before.place != 0 {
-                    state.extents.leave(before.place, freed);
+                    state.leave(owner, before, freed);
                 }
                 if let Owner::Page(pid) = owner {
                     state.outdated.insert(pid / capacity as u32);
@@ -226,13 +343,6 @@ impl PageMap {
     pub fn map_pages_wanted(&self, more: usize) -> usize {
         let state = self.state();
         state.map_pages.len().max(state.outdated.len()).min(state.outdated.len() + more) + 1
-    }
-
-    /// Places that only a durable map names, beyond a part of those that the newest one does: a
-    /// checkpoint would make them free.
-    pub fn moved_beyond_a_part(&self) -> usize {
-        let state = self.state();
-        state.extents.moved().saturating_sub(state.extents.live() as usize / MOVED_PART)
     }
 
     /// Sealed images of so many pieces of the map that have changed, at most, in the order of their
@@ -279,6 +389,8 @@ impl PageMap {
     pub fn begin_settling(&self) {
         let mut state = self.state();
         state.extents.begin_settling();
+        state.durable.clear();
+        state.remapped.clear();
         state.has_moved = false;
     }
 
@@ -310,14 +422,39 @@ impl PageMap {
         (self.runs(&state), ground.free_after_restart(&[]), ground.page_count())
     }
 
-    /// Some pages whose extents have the fewest others, when less than `fill_percent` of all
-    /// extents is pages; `pages_max` at most.
-    pub fn sparse(&self, fill_percent: u32, pages_max: usize) -> Vec<PageId> {
+    /// Places that only the last checkpoint needs, beyond a part of those that the newest map
+    /// names: another one would make them free.
+    pub fn kept_beyond_a_part(&self) -> usize {
         let state = self.state();
-        let places = state.extents.count() as u64 * u64::from(self.extent_pages);
-        match state.extents.live() * 100 < places * u64::from(fill_percent) {
-            true => state.extents.sparse(pages_max),
-            false => Vec::new(),
+        state.extents.kept().saturating_sub(state.extents.live() / KEPT_PART) as usize
+    }
+
+    /// Whether there is something to clean.
+    pub fn is_sparse(&self) -> bool {
+        self.is_sparse.load(Ordering::Relaxed)
+    }
+
+    /// Gives space of the file that has become free back to the file system, but for some that
+    /// will be wanted soon. To be run by a task of its own.
+    pub async fn give_space_back(&self) {
+        let extents = self.state().extents.count();
+        let keep = (extents / RETURNED_PART).max(RESERVED_EXTENTS_MIN) as u64;
+        let pages = u64::from(self.extent_pages);
+        self.ground.give_back(self.extent_pages, keep * pages).await;
+    }
+
+    /// Counts, for reports and tests.
+    pub fn stats(&self) -> PlaceStats {
+        let state = self.state();
+        PlaceStats {
+            extents: state.extents.count() as u64,
+            extent_pages: self.extent_pages,
+            places_left: state.extents.left() as u64,
+            live: state.extents.live(),
+            kept: state.extents.kept(),
+            replaced: state.extents.replaced(),
+            given_back: self.ground.returned(),
+            ..state.stats
         }
     }
 }

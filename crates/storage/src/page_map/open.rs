@@ -73,7 +73,7 @@ pub(crate) fn assemble(
     file: File,
     header: &Header,
     records: &PlaceRecords,
-    mut map: Vec<Entry>,
+    (mut map, fill_percent): (Vec<Entry>, u32),
     free: &[Extent],
 ) -> Result<Arc<PageMap>> {
     // Their entries are of loads that did not end.
@@ -83,7 +83,8 @@ pub(crate) fn assemble(
     }
     let damaged = |pid| StorageError::Corrupt { pid, reason: Damage::Map };
     let ground = Arc::new(Allocator::new(file, header.page_size, Space::new(2, &[]), false));
-    let this = PageMap::new(Arc::clone(&ground), header.page_size, records.extent_pages);
+    let (pages, fill) = (records.extent_pages, fill_percent);
+    let this = PageMap::new(Arc::clone(&ground), header.page_size, pages, fill);
     {
         let mut state = this.state();
         let mut end = 2;

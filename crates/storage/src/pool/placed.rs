@@ -8,7 +8,7 @@ use runtime::IoBuf;
 use super::Pool;
 use crate::error::Result;
 use crate::page::{self, PageId};
-use crate::page_map::PageMap;
+use crate::page_map::{Claim, PageMap};
 use crate::places::Owner;
 
 impl Pool {
@@ -33,7 +33,8 @@ impl Pool {
         if images.is_empty() {
             return Ok(());
         }
-        let taken = map.take(images.len()).await.inspect_err(|e| self.after_failed_write(e))?;
+        let owners: Vec<Owner> = images.iter().map(|(owner, _)| *owner).collect();
+        let taken = map.take(&owners).await.inspect_err(|e| self.after_failed_write(e))?;
         let sum =
             |(owner, image): &(Owner, IoBuf)| (*owner, page::stored_checksum(image.as_slice()));
         let owners: Vec<(Owner, u32)> = images.iter().map(sum).collect();
@@ -55,17 +56,17 @@ impl Pool {
     }
 
     /// True if places are short for the pages that are dirty.
-    pub(crate) fn is_short_of_places(&self) -> bool {
-        self.map.as_ref().is_some_and(|map| map.is_short(self.dirty()))
+    pub(crate) fn is_short_of_places(&self, claim: Claim) -> bool {
+        self.map.as_ref().is_some_and(|map| map.is_short(self.dirty(), claim))
     }
 
     /// Makes sure of places for the pages that are dirty and so many more.
     ///
     /// # Errors
     /// `Full`; `Io` when the disk is full.
-    pub(crate) async fn reserve_places(&self, more: usize) -> Result<()> {
+    pub(crate) async fn reserve_places(&self, more: usize, claim: Claim) -> Result<()> {
         match &self.map {
-            Some(map) => map.reserve(self.dirty() + more).await,
+            Some(map) => map.reserve(self.dirty() + more, claim).await,
             None => Ok(()),
         }
     }

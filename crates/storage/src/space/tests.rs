@@ -7,11 +7,13 @@ use stdx::Prng;
 use super::{Space, Take};
 use crate::error::Result;
 use crate::extent::{Extent, merge};
+use crate::page::PageId;
 
 fn pages_of(take: Result<Take<Extent>>) -> Extent {
     match take.expect("there is room") {
         Take::Taken(extent) => extent,
         Take::Grow(_) => panic!("the file is long enough"),
+        Take::Fill(_) => panic!("nothing was given back"),
     }
 }
 
@@ -38,6 +40,52 @@ fn no_page_is_given_out_twice_and_none_is_lost() {
         let free = space.free_after_restart(&[]);
         assert!(free.windows(2).all(|pair| pair[0].start + pair[0].pages < pair[1].start));
         assert!(free.iter().flat_map(|extent| extent.pids()).all(|pid| !in_use.contains(&pid)));
+    }
+}
+
+#[test]
+fn pages_whose_space_was_given_back_get_some_before_they_are_given_out() {
+    for seed in 0..50 {
+        let mut prng = Prng::new(seed);
+        let mut space = Space::new(2, &[]);
+        let (mut taken, mut holes): (Vec<Extent>, BTreeSet<PageId>) = Default::default();
+        let mut filled = 0;
+        for _ in 0..500 {
+            match prng.below(10) {
+                0 => {
+                    let keep = prng.below(40);
+                    for run in space.take_to_return(1 + prng.below(9) as u32, keep) {
+                        assert!(run.pids().all(|pid| !holes.contains(&pid)), "seed {seed}");
+                        let is_hole = prng.chance(0.8);
+                        holes.extend(run.pids().filter(|_| is_hole));
+                        space.give_returned(run, is_hole);
+                    }
+                }
+                1..5 if !taken.is_empty() => {
+                    let at = prng.below(taken.len() as u64) as usize;
+                    space.give(taken.swap_remove(at));
+                }
+                _ => {
+                    match space.take(1 + prng.below(20) as u32, u32::MAX, 0).expect("there is room")
+                    {
+                        Take::Taken(run) => {
+                            assert!(run.pids().all(|pid| !holes.contains(&pid)), "seed {seed}");
+                            taken.push(run);
+                        }
+                        Take::Fill(run) => {
+                            assert!(run.pids().any(|pid| holes.contains(&pid)), "seed {seed}");
+                            holes.retain(|pid| !run.pids().contains(pid));
+                            space.fill(run);
+                            filled += 1;
+                        }
+                        Take::Grow(_) => panic!("the file is long enough"),
+                    }
+                }
+            }
+            let in_use: u64 = taken.iter().map(|run| u64::from(run.pages)).sum();
+            assert_eq!(2 + in_use + space.free_pages(), u64::from(space.page_count()));
+        }
+        assert!(filled > 5, "seed {seed}: {filled}");
     }
 }
 

@@ -35,7 +35,6 @@ impl Store {
     /// As `checkpoint`, but for a full disk.
     pub async fn prepare_checkpoint(&self, _turn: &CheckpointTurn) -> Result<()> {
         self.inner.archive_ahead().await;
-        self.inner.clean().await?;
         self.inner.make_next_log().await
     }
 

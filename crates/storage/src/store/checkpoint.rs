@@ -78,7 +78,6 @@ impl StoreInner {
         let store = Arc::clone(self);
         runtime::spawn(async move {
             store.archive_ahead().await;
-            store.clean().await?;
             store.checkpoint_alone(turn, &first).await
         })
         .await
@@ -281,6 +280,7 @@ impl StoreInner {
         let meta = match space.take(meta_pages as u32, held, 0)? {
             Take::Taken(extent) => extent,
             Take::Grow(page_count) => return Ok(Take::Grow(page_count)),
+            Take::Fill(pages) => return Ok(Take::Fill(pages)),
         };
         let free = space.free_after_restart(freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
@@ -387,6 +387,7 @@ impl StoreInner {
         Passed { directory, pages }: Passed,
     ) {
         *self.header.lock().expect("header") = header.clone();
+        *self.directory.lock().expect("directory") = Arc::clone(&directory);
         let store = Arc::clone(self);
         drop(runtime::spawn(async move {
             store.settle(header, &directory, &pages).await;
@@ -403,9 +404,14 @@ pub(super) fn first_slot(header: &Header) -> PageId {
     PageId::from(header.double_write.pages == 0)
 }
 
+/// The directory of the checkpoint with this header.
+pub(super) fn meta_of(header: &Header) -> Extent {
+    Extent { start: header.meta_pid, pages: header.meta_pages }
+}
+
 /// What the checkpoint before needed for itself and the next one, with its log there, does not.
 fn freed_by(before: &Header, log: LogPlace) -> Vec<Extent> {
-    let meta = Extent { start: before.meta_pid, pages: before.meta_pages };
+    let meta = meta_of(before);
     let moved = before.log.extent().filter(|_| log != before.log);
     (meta.pages > 0).then_some(meta).into_iter().chain(moved).collect()
 }

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::extent::Extent;
 use crate::overflow::{self, Reference};
 use crate::page::PageId;
+use crate::page_map::Claim;
 use crate::tree_id::TreeId;
 
 /// Pages of long values. They become part of a tree by `keep`, and are free again without it.
@@ -40,7 +41,7 @@ impl Draft {
         self.pages += u64::from(pages);
         let pieces = value.chunks(overflow::capacity(store.pool.page_size()));
         for (index, piece) in (0..).zip(pieces) {
-            store.pool.reserve_places(1).await?;
+            store.pool.reserve_places(1, store.claim(Claim::Ordinary)).await?;
             let pid: PageId = reference.first + index;
             let init = |page: &mut [u8]| overflow::build(page, pid, born, tree.0, index, piece);
             drop(store.pool.create(pid, init).await?);

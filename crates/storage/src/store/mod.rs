@@ -3,11 +3,13 @@
 pub(crate) mod backup;
 mod beside;
 mod checkpoint;
+mod cleaner;
 pub(crate) mod draft;
 pub(crate) mod open;
 pub(crate) mod placed;
 pub(crate) mod progress;
 mod reserve;
+mod room;
 mod settle;
 pub(crate) mod verify;
 
@@ -23,6 +25,7 @@ use runtime::{IoCounters, JoinHandle};
 use crate::allocator::Allocator;
 use crate::archive::restore::Restored;
 use crate::archive::{Archive, ArchiveOptions, ArchiveStatus};
+use crate::directory::Directory;
 use crate::error::{Result, StorageError};
 use crate::extent::{Extent, merge};
 use crate::gate::fair_lock::FairLock;
@@ -31,6 +34,7 @@ use crate::latch::ExclusiveGuard;
 use crate::log::Log;
 use crate::log::redo::Redo;
 use crate::page::{self, Identity, PageId};
+use crate::page_map::Claim;
 use crate::places::Layout;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::Space;
@@ -137,14 +141,16 @@ pub(crate) struct StoreInner {
     archive: Option<Arc<Archive>>,
     /// Of the checkpoint that is made, or whose images are put in their places.
     settling: Semaphore,
+    /// Of the cleaner, which has the turn of a checkpoint then.
+    cleaning: Semaphore,
     /// Of a checkpoint between its point and its header, whose pages are of none that is known.
     headless: Semaphore,
     /// The directory differs from the last checkpoint's.
     changed: AtomicBool,
     /// The header that the file holds now.
     header: Mutex<Header>,
-    /// How full extents are kept.
-    fill_percent: u32,
+    /// Its directory.
+    directory: Mutex<Arc<Directory>>,
     /// Frames that recovery has found behind the point of a checkpoint without a header.
     frames_behind: u64,
     /// Reads and waits of changes, which are nobody's query.
@@ -301,8 +307,8 @@ impl Store {
     /// checkpoint.
     pub fn needs_checkpoint(&self) -> bool {
         let pool = &self.inner.pool;
-        let moved = pool.map.as_ref().map_or(0, |map| map.moved_beyond_a_part());
-        pool.kept() + pool.double_write.len() + moved >= pool.frame_count() / 4
+        let needed = pool.map.as_ref().map_or(0, |map| map.kept_beyond_a_part());
+        pool.kept() + pool.double_write.len() + needed >= pool.frame_count() / 4
     }
 
     /// The tree of the catalog: keys and values are its user's business.
@@ -476,26 +482,11 @@ impl StoreInner {
         self.mark_changed();
     }
 
-    /// Whether changed old pages take so much of the pool that no more of them may be changed before
-    /// some are written to the double-write buffer.
-    pub fn is_crowded(&self) -> bool {
-        self.pool.is_crowded() || self.pool.is_short_of_places()
-    }
-
-    /// Waits until the pool is not crowded.
-    ///
-    /// # Errors
-    /// `Io` when the disk is full; `Poisoned`.
-    pub async fn relieve(&self) -> Result<()> {
-        self.pool.reserve_places(0).await?;
-        self.pool.relieve_of_kept().await
-    }
-
     async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
         let _pass = self.writers.shared().await;
         self.check_writable()?;
         self.reserve(1).await?;
-        let page = NewPage::make(self).await?;
+        let page = NewPage::make(self, Claim::Ordinary).await?;
         let identity = Identity { pid: page.pid(), tree: id.0, epoch: self.pool.epoch() };
         while !page.pin().change(|bytes| crate::node::build_empty(bytes, identity)) {
             runtime::yield_now().await;
@@ -520,8 +511,8 @@ impl<'s> NewPage<'s> {
     ///
     /// # Errors
     /// `Full`, `Io` when the disk is full, `Poisoned`.
-    pub async fn make(store: &'s Arc<StoreInner>) -> Result<NewPage<'s>> {
-        store.pool.reserve_places(1).await?;
+    pub async fn make(store: &'s Arc<StoreInner>, claim: Claim) -> Result<NewPage<'s>> {
+        store.pool.reserve_places(1, store.claim(claim)).await?;
         // Few at a time: whoever makes many looks for space before ([`Store::reserve`]), the reserve included.
         let taken = store.allocator.take_by(|space, held| space.take(1, held, 0)).await?;
         let pid = taken.start;

@@ -86,7 +86,7 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         time: 0,
     };
     let places = PlaceRecords { extent_pages, ..PlaceRecords::default() };
-    let directory = Directory { places, ..Directory::default() };
+    let directory = Arc::new(Directory { places, ..Directory::default() });
     let store = assemble(file, options, (first, vec![]), &directory, None, 0)?;
     store.inner.create_tree(CATALOG).await?;
     store.checkpoint().await?;
@@ -212,7 +212,7 @@ fn assemble(
     file: File,
     options: &StoreOptions,
     (header, map): (Header, Vec<Entry>),
-    directory: &Directory,
+    directory: &Arc<Directory>,
     archive: Option<Arc<Archive>>,
     frames_behind: u64,
 ) -> Result<Store> {
@@ -220,9 +220,13 @@ fn assemble(
     let (allocator, map) = match header.is_out_of_place() {
         true => {
             let records = &directory.places;
+            let map = (map, options.fill_percent);
             let map =
                 page_map::open::assemble(file.clone(), &header, records, map, &directory.free)?;
             take_next_log(&mut map.ground().space(), &header, frames_behind)?;
+            if header.checkpoint > 0 {
+                map.ground().assume_holes();
+            }
             space.set_map(map.clone());
             (Arc::new(Allocator::of_numbers(header.page_size, space)), Some(map))
         }
@@ -254,10 +258,11 @@ fn assemble(
         log,
         archive,
         settling: Semaphore::new(1),
+        cleaning: Semaphore::new(1),
         headless: Semaphore::new(1),
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
-        fill_percent: options.fill_percent,
+        directory: Mutex::new(Arc::clone(directory)),
         frames_behind,
         io: IoCounters::default(),
     };

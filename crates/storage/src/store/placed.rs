@@ -4,14 +4,14 @@
 use std::sync::{Arc, MutexGuard};
 
 use super::checkpoint::{CHUNK_PAGES, Places};
-use super::{StoreInner, StoreOptions};
+use super::{Store, StoreInner, StoreOptions};
 use crate::allocator::Allocator;
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
 use crate::extent::Extent;
 use crate::meta;
 use crate::page::{self, PageId};
-use crate::page_map::PageMap;
+use crate::page_map::{PageMap, PlaceStats};
 use crate::pageset::PageSet;
 use crate::places::{Layout, Owner};
 use crate::planted;
@@ -24,8 +24,12 @@ const EXTENT_PAGES_MAX: u32 = 1 << 16;
 /// The fullest that extents may be kept, in percent: the cleaner rewrites the rest over and over.
 const FILL_PERCENT_MAX: u32 = 90;
 
-/// The part of the frames that the cleaner lets change before a checkpoint.
-const CLEANED_PART: usize = 4;
+impl Store {
+    /// How the extents are used, of a file whose pages lie out of place.
+    pub fn place_stats(&self) -> Option<PlaceStats> {
+        self.inner.pool.map.as_ref().map(|map| map.stats())
+    }
+}
 
 impl StoreInner {
     /// Gives out pages of the file; with pages in place it is what gives out page numbers, too.
@@ -74,7 +78,7 @@ impl StoreInner {
         let directory = Arc::new(Directory { trees, free, places: map.records() });
         let capacity = meta::capacity(self.pool.page_size());
         let pages = directory.encode().len().div_ceil(capacity);
-        let meta = map.ground().take(pages as u32).await?;
+        let meta = self.take_directory(map, pages as u32).await?;
         let page_count = self.ground().page_count();
         let places = Places { meta, directory, page_count, numbers };
         self.write_directory(&places).await.inspect_err(|_| self.ground().give(places.meta))?;
@@ -99,34 +103,6 @@ impl StoreInner {
             }
             map.note_written(&written, epoch);
         }
-    }
-
-    /// Changes pages of extents that hold few, so that the next checkpoint writes them elsewhere
-    /// and those are free: as long as less than `fill_percent` of all extents is pages. A page that
-    /// cannot be read stays.
-    pub(super) async fn clean(&self) -> Result<()> {
-        let Some(map) = &self.pool.map else { return Ok(()) };
-        let pages = map.sparse(self.fill_percent, self.pool.frame_count() / CLEANED_PART);
-        for pid in pages {
-            match self.pool.reserve_places(0).await {
-                // There will be some when something else has become free.
-                Err(error) if error.is_disk_full() => return Ok(()),
-                reserved => reserved?,
-            }
-            let _pass = self.writers.shared().await;
-            self.check_writable()?;
-            let Ok(pin) = self.pool.fix(pid, &self.io).await else { continue };
-            // A page that was freed meanwhile is nobody's, and a page of a load is written past the
-            // pool: neither may be written from here. None becomes so while it is pinned. A latched
-            // page is in use, and may be cleaned another time.
-            let is_used = |page: &[u8]| page::kind(page) != Some(page::PageKind::Free);
-            if let Some(mut guard) = pin.try_exclusive().filter(|guard| is_used(guard.page()))
-                && !self.space().is_unfinished(pid)
-            {
-                guard.page_mut();
-            }
-        }
-        Ok(())
     }
 
     /// Checks that each page that is not free has a place, and that extents, directory, log and

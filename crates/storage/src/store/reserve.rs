@@ -38,7 +38,7 @@ impl StoreInner {
                 return Err(StorageError::Full);
             }
             match self.ground_allocator().grow(page_count).await {
-                Err(error) if error.is_disk_full() && self.ground().give_spare_log() => {}
+                Err(error) if error.is_disk_full() && self.give_something() => {}
                 grown => return grown,
             }
         }

@@ -37,6 +37,7 @@ impl StoreInner {
             map.settle();
             // Nothing of a tree is given out there.
             self.ground().settle(&|_| true);
+            map.give_space_back().await;
         }
     }
 

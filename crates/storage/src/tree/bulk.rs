@@ -11,6 +11,7 @@ use crate::extent::Extent;
 use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
 use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
+use crate::page_map::Claim;
 use crate::pool::Pool;
 use crate::store::StoreInner;
 use crate::store::draft::Draft;
@@ -275,13 +276,13 @@ impl BulkLoader {
             store.pool.forget_patiently(pid).await;
         }
         loop {
-            if store.is_crowded() {
-                store.relieve().await?;
+            if store.is_crowded(Claim::Ordinary) {
+                store.relieve(Claim::Ordinary).await?;
             }
             let _pass = store.writers.shared().await;
             store.check_writable()?;
             let root = store.pool.fix(shared.root, &store.io).await?;
-            if store.is_crowded() {
+            if store.is_crowded(Claim::Ordinary) {
                 continue;
             }
             let Some(mut guard) = root.try_exclusive() else {
@@ -389,6 +390,6 @@ impl Run {
 async fn write_out_of_place(pool: &Pool, start: PageId, pages: &IoBuf) -> Result<()> {
     let images = pages.as_slice().chunks(pool.page_size()).map(IoBuf::copy_of);
     let images: Vec<(PageId, IoBuf)> = (start..).zip(images).collect();
-    pool.reserve_places(images.len()).await?;
+    pool.reserve_places(images.len(), Claim::Ordinary).await?;
     pool.write_images(images).await
 }

@@ -12,6 +12,7 @@ use super::{Step, Tree};
 use crate::error::{Result, StorageError};
 use crate::node::{self, Node, Value};
 use crate::overflow::Reference;
+use crate::page_map::Claim;
 use crate::planted;
 use crate::store::draft::Draft;
 
@@ -101,10 +102,11 @@ impl Tree {
         io: &IoCounters,
     ) -> Result<bool> {
         loop {
-            if self.store.is_crowded() {
-                self.store.relieve().await?;
+            if self.store.is_crowded(change.claim()) {
+                self.store.relieve(change.claim()).await?;
             }
             self.store.pool.relieve_ahead();
+            self.store.clean_ahead();
             let _pass = self.store.writers.shared().await;
             self.store.check_writable()?;
             match self.change_at_leaf(key, change, io).await? {
@@ -162,7 +164,7 @@ impl Tree {
             fixed => fixed?,
         };
         // Asked when nothing can come between the answer and the change.
-        if store.is_crowded() {
+        if store.is_crowded(change.claim()) {
             return Ok(AtLeaf::Crowded);
         }
         let Some(mut guard) = pin.try_exclusive() else { return Ok(AtLeaf::Again) };
@@ -237,6 +239,14 @@ impl Place {
 
 impl<'a> Change<'a> {
     /// Whether the change is about an entry that exists; without one, or with one, it does nothing.
+    /// What it wants places for.
+    pub fn claim(self) -> Claim {
+        match self {
+            Change::Delete => Claim::Freeing,
+            Change::Insert(_) | Change::Replace(_) => Claim::Ordinary,
+        }
+    }
+
     pub fn wants_entry(self) -> bool {
         !matches!(self, Change::Insert(_))
     }

@@ -18,6 +18,7 @@ use crate::latch::ExclusiveGuard;
 use crate::node::Node;
 use crate::node::build::{Entries, Shape, build, bytes_needed, remove};
 use crate::page::{Identity, PageId};
+use crate::page_map::Claim;
 use crate::pool::Pin;
 
 /// A node that fills less of its page, in percent, looks for a neighbour to merge with.
@@ -117,7 +118,7 @@ impl Tree {
         right: &Pin<'_>,
     ) -> bool {
         loop {
-            if self.store.is_crowded() {
+            if self.store.is_crowded(Claim::Freeing) {
                 return false;
             }
             match self.try_merge(parent, position, left, right) {
@@ -181,7 +182,7 @@ impl Tree {
         let Some(child) = pool.look(&root, only_child).await else { return Ok(false) };
         let child = pool.fix(child, io).await?;
         loop {
-            if self.store.is_crowded() {
+            if self.store.is_crowded(Claim::Freeing) {
                 return Ok(false);
             }
             if let (Some(root), Some(child)) = (root.try_exclusive(), child.try_exclusive()) {

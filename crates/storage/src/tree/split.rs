@@ -16,6 +16,7 @@ use crate::node::build::{Shape, build, insert};
 use crate::node::split::{Split, plan_split};
 use crate::node::{Node, Value};
 use crate::page::{Identity, PageId};
+use crate::page_map::Claim;
 use crate::pool::Pin;
 use crate::store::NewPage;
 
@@ -46,7 +47,7 @@ impl Tree {
                 AtPath::Latched => runtime::yield_now().await,
                 AtPath::NeedPages(count) => {
                     while fresh.len() < count {
-                        fresh.push(NewPage::make(&self.store).await?);
+                        fresh.push(NewPage::make(&self.store, Claim::Ordinary).await?);
                     }
                 }
             }

@@ -1,0 +1,214 @@
+//! The cleaner of files whose pages lie out of place, full volumes, and space that is given back
+//! (`docs/format/places.md`).
+
+use runtime::fs::Durability;
+use runtime::sim::{Disk, FaultPlan};
+use runtime::{Config, IoCounters, RingChoice, Runtime};
+use storage::{Layout, PlaceStats, Result, Store, StoreOptions, Tree};
+
+const PATH: &str = "/db";
+const PAGE: usize = 4096;
+const ROWS: u32 = 4000;
+
+fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
+    disk: &Disk,
+    make: impl FnOnce() -> F + Send + 'static,
+) -> T {
+    let ring = RingChoice::Sim(disk.clone());
+    let config = Config { workers: 1, ring, attack: false, ..Config::default() };
+    Runtime::start(config).expect("a simulated runtime starts").block_on(make)
+}
+
+fn options() -> StoreOptions {
+    let layout = Layout::OutOfPlace { extent_pages: 16 };
+    let log_durability = Some(Durability::Sync);
+    StoreOptions { pool_bytes: 48 * PAGE, layout, log_durability, ..StoreOptions::default() }
+}
+
+fn key(row: u32) -> [u8; 4] {
+    row.to_be_bytes()
+}
+
+async fn load(store: &Store, rows: u32) -> Result<Tree> {
+    let tree = store.tree(store.create_tree().await?)?;
+    let mut loader = tree.bulk_loader().await?;
+    for row in 0..rows {
+        loader.push(&key(row), &[0; 100]).await?;
+    }
+    loader.finish().await?;
+    Ok(tree)
+}
+
+/// Changes rows here and there, most of them among a tenth of all.
+async fn change(tree: &Tree, rounds: u32) -> Result<()> {
+    let io = IoCounters::default();
+    for round in 1..=rounds {
+        for at in 0..300u32 {
+            let row = (at + round * 300).wrapping_mul(2_654_435_761) % ROWS;
+            let row = if at % 4 == 0 { row } else { row / 10 };
+            assert!(tree.replace(&key(row), &[round as u8; 100], &io).await?);
+        }
+    }
+    Ok(())
+}
+
+fn stats(store: &Store) -> PlaceStats {
+    store.place_stats().expect("pages lie out of place")
+}
+
+/// Checks that the extents are not much more than what is needed in them.
+fn check_fill(stats: &PlaceStats) {
+    let needed = stats.live + stats.kept + stats.replaced;
+    let places = stats.extents * u64::from(stats.extent_pages) - stats.places_left;
+    assert!(needed * 100 > places * 50, "{stats:?}");
+}
+
+#[test]
+fn extents_are_cleaned_without_a_checkpoint() {
+    simulated(&Disk::new(1), || async {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let tree = load(&store, ROWS).await.unwrap();
+        store.checkpoint().await.unwrap();
+        let number = store.checkpoint_number();
+        for _ in 0..10 {
+            change(&tree, 10).await.unwrap();
+            store.quiesce().await;
+            check_fill(&stats(&store));
+        }
+        store.verify().await.unwrap();
+        let stats = stats(&store);
+        assert_eq!(store.checkpoint_number(), number);
+        assert!(stats.written > 1000, "{stats:?}");
+        assert!(stats.moved > 100, "{stats:?}");
+        assert!(stats.map_pages > 0, "the map was written without a checkpoint: {stats:?}");
+    });
+}
+
+/// Changes pages behind a checkpoint without another one, and has the power fail at a write.
+fn cut_at(write: Option<u64>) -> (Disk, u64) {
+    let disk = Disk::new(2);
+    let machine = disk.clone();
+    let writes = simulated(&disk, move || async move {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let tree = load(&store, ROWS).await.unwrap();
+        change(&tree, 2).await.unwrap();
+        store.checkpoint().await.unwrap();
+        let before = machine.write_count();
+        let crash_at_write = write.map(|write| before + write);
+        machine.faults(FaultPlan { crash_at_write, ..FaultPlan::default() });
+        if change(&tree, 20).await.is_ok() {
+            store.quiesce().await;
+        }
+        machine.write_count() - before
+    });
+    (disk, writes)
+}
+
+async fn rows_of(store: &Store) -> Vec<u8> {
+    let io = IoCounters::default();
+    let id = store.tree_ids().into_iter().max().expect("there are trees");
+    let tree = store.tree(id).unwrap();
+    let mut rows = Vec::new();
+    for row in 0..ROWS {
+        rows.push(tree.get(&key(row), &io, |value| value[0]).await.unwrap().expect("the row"));
+    }
+    rows
+}
+
+#[test]
+fn the_last_checkpoint_is_found_whatever_was_moved_since() {
+    let found = |disk: &Disk| {
+        simulated(disk, || async {
+            let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+            store.verify().await.unwrap();
+            rows_of(&store).await
+        })
+    };
+    let expected = found(&cut_at(Some(1)).0.crash(1));
+    let (_, writes) = cut_at(None);
+    assert!(writes > 300, "{writes}");
+    for write in (2..writes).step_by(41) {
+        let disk = cut_at(Some(write)).0;
+        let after = disk.crash(write);
+        assert!(found(&after) == expected, "power cut at write {write}");
+        // What recovery leaves is whole, too.
+        assert!(found(&after.crash(write)) == expected, "again after write {write}");
+    }
+}
+
+/// Inserts rows until there is no space; how many.
+async fn fill(tree: &Tree, from: u32) -> u32 {
+    for row in from.. {
+        match tree.insert(&key(row), &[1; 100]).await {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.is_disk_full(), "{error}");
+                return row - from;
+            }
+        }
+    }
+    unreachable!("the disk is full at last")
+}
+
+#[test]
+fn a_full_volume_takes_what_frees_space() {
+    let disk = Disk::new(3);
+    let inside = disk.clone();
+    simulated(&disk, move || async move {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let other = load(&store, ROWS).await.unwrap();
+        let tree = load(&store, 10).await.unwrap();
+        store.checkpoint().await.unwrap();
+        inside.faults(FaultPlan { capacity: Some(3 << 20), ..FaultPlan::default() });
+        let count = fill(&tree, 10).await;
+        assert!(count > 1000, "{count}");
+        // Rows are deleted, and a checkpoint makes their space free.
+        let io = IoCounters::default();
+        for row in 10 + count / 2..10 + count {
+            assert!(tree.delete(&key(row), &io).await.unwrap(), "row {row}");
+            if row % 50 == 0 {
+                store.checkpoint().await.unwrap();
+            }
+        }
+        store.checkpoint().await.unwrap();
+        store.verify().await.unwrap();
+        let again = fill(&tree, 50_000).await;
+        assert!(again > count / 4, "{again} of {count}");
+        // So is a whole tree.
+        fill(&tree, 100_000).await;
+        let id = other.id();
+        drop(other);
+        store.drop_tree(id).await.unwrap();
+        store.checkpoint().await.unwrap();
+        assert!(fill(&tree, 200_000).await > ROWS / 2);
+        store.verify().await.unwrap();
+    });
+}
+
+#[test]
+fn space_is_given_back_to_the_file_system_and_asked_for_again() {
+    let disk = Disk::new(4);
+    simulated(&disk, || async {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        for round in 0..3 {
+            let tree = load(&store, 10 * ROWS).await.unwrap();
+            store.checkpoint().await.unwrap();
+            let before = stats(&store).given_back;
+            let id = tree.id();
+            drop(tree);
+            store.drop_tree(id).await.unwrap();
+            store.checkpoint().await.unwrap();
+            // Frames that somebody looked at are free after another one.
+            store.catalog().insert(format!("round {round}").as_bytes(), b"").await.unwrap();
+            store.checkpoint().await.unwrap();
+            store.verify().await.unwrap();
+            let given_back = stats(&store).given_back - before;
+            assert!(given_back > 4 << 20, "round {round}: {given_back} bytes");
+        }
+        store.close().await;
+        let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+        load(&store, 10 * ROWS).await.unwrap();
+        store.checkpoint().await.unwrap();
+        store.verify().await.unwrap();
+    });
+}
