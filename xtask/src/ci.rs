@@ -84,6 +84,8 @@ const SCRIPTS: &[Step] = &[
     ("equality of values", Work::Script("python3", &["tests/sql/equality.py", "--replay"])),
     ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),
     ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
+    ("memory that sessions keep", Work::Script("python3", &["tests/deploy/fills.py", "--gate"])),
+    ("checks that write nothing", Work::Script("python3", &["tests/deploy/unchanged.py"])),
     ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
     ("cases of isolation", Work::Script("python3", &["tests/isolation.py"])),
