@@ -107,7 +107,6 @@ impl Options {
             log_durability: self.log_durability,
             archive: self.archive.clone(),
             unchanged: self.unchanged,
-            reserve: true,
             ..StoreOptions::default()
         })
     }

@@ -74,7 +74,8 @@ pub struct StoreOptions {
     /// that is gone with the store.
     pub unchanged: bool,
     /// Whether the file keeps some space free, on a full disk too, for what frees space
-    /// ([`Store::spend_reserve`]).
+    /// ([`Store::spend_reserve`]). Databases do not ask for it: a DELETE that spends the reserve and fails
+    /// finds no page in which its rows are put back.
     pub reserve: bool,
 }
 
