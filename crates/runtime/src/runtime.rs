@@ -195,6 +195,7 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         seed: config.seed,
         attack: config.attack,
         migrate: config.migrate,
+        sockets: config.sockets,
         unstarted: (0..config.workers).map(|_| Default::default()).collect(),
         sleepers: Default::default(),
         first_ring: AtomicI32::new(-1),

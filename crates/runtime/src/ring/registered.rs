@@ -109,6 +109,21 @@ impl Tables {
         Places { file, buffer }
     }
 
+    /// The place of a buffer alone.
+    pub(super) fn buffer_place(
+        &mut self,
+        buf: &IoBuf,
+        submitter: &Submitter<'_>,
+        worker: u32,
+        counters: &Counters,
+    ) -> Places {
+        let mut entering = Entering { submitter, worker, counters };
+        let memory = self.memory.as_mut().zip(buf.arena());
+        let buffer = memory.and_then(|(memory, arena)| memory.place(arena, buf, &mut entering));
+        bump(&counters.registered_buffers, u64::from(buffer.is_some()));
+        Places { file: None, buffer }
+    }
+
     /// Takes out what no longer exists.
     pub(super) fn forget(&mut self, number: u64, submitter: &Submitter<'_>) {
         let file = self.files.as_mut().and_then(|files| {

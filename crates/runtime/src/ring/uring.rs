@@ -7,19 +7,21 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use stdx::Key;
 
 use super::owner::Owner;
+use super::provided::Provided;
 use super::registered::{Places, Tables};
-use super::setup::Opened;
+use super::setup::{Abilities, Opened};
 use super::sqe;
 use crate::clock::monotonic_ns;
 use crate::config::Submission;
 use crate::inbox::{Inbox, Unparker};
-use crate::op::{Op, Outcome};
+use crate::op::{Op, Outcome, Part, Told};
 use crate::ring::wait::Wait;
 use crate::stats::{Counters, bump};
 
@@ -35,6 +37,9 @@ const PENDING_NS_MAX: u64 = 200_000;
 const BELL: u64 = u64::MAX;
 /// The `user_data` of what ends an operation on a socket; no key either.
 const CANCEL: u64 = u64::MAX - 1;
+
+/// In the result of a notification: the kernel has copied what was lent to it.
+const COPIED: u32 = 1 << 31;
 
 /// In the `user_data` of a sync that is linked to a write, beside the key of that. There are not so many slots.
 const SYNC: u64 = 1 << 31;
@@ -70,6 +75,10 @@ pub(crate) struct Uring {
     /// Entries made whose completions have not been collected.
     unfinished: u32,
     linked: Vec<Linked>,
+    abilities: Abilities,
+    /// Buffers that the kernel hands out, by their group: kept until they are withdrawn, or until the ring,
+    /// which stands before them, is closed.
+    groups: Vec<Option<Rc<Provided>>>,
 }
 
 impl Uring {
@@ -116,6 +125,8 @@ impl Uring {
             poll_first,
             unfinished: 0,
             linked: Vec::new(),
+            abilities: opened.abilities,
+            groups: Vec::new(),
         }
     }
 
@@ -137,6 +148,10 @@ impl Uring {
                 let submitter = self.ring.submitter();
                 self.tables.places(transfer, &submitter, owner.id, owner.counters)
             }
+            Op::Lend(lending) if lending.is_lent => {
+                let submitter = self.ring.submitter();
+                self.tables.buffer_place(&lending.buf, &submitter, owner.id, owner.counters)
+            }
             _ => Places::default(),
         };
         let sync = sqe::sync_behind(op, places);
@@ -153,6 +168,40 @@ impl Uring {
         }
         self.client_pending += u32::from(op.is_client());
         self.is_hurried |= op.is_hurried();
+    }
+
+    /// What the kernel knows of sockets.
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    /// Lets the kernel hand out these buffers.
+    pub(crate) fn provide(&mut self, buffers: &Rc<Provided>) -> io::Result<Option<(u16, bool)>> {
+        if !self.abilities.multishot {
+            return Ok(None);
+        }
+        let free = self.groups.iter().position(Option::is_none).unwrap_or(self.groups.len());
+        let Ok(group) = u16::try_from(free) else {
+            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        };
+        let (address, count) = buffers.queue();
+        let submitter = self.ring.submitter();
+        // SAFETY: the memory of the queue is zeroed, aligned to pages, and kept in `groups` until it is
+        // unregistered or the ring is closed.
+        unsafe { submitter.register_buf_ring_with_flags(address, count, group, 0) }?;
+        if free == self.groups.len() {
+            self.groups.push(None);
+        }
+        self.groups[free] = Some(buffers.clone());
+        Ok(Some((group, self.abilities.bundles)))
+    }
+
+    /// Takes a group of buffers back, of which no operation in flight takes any.
+    pub(crate) fn withdraw(&mut self, group: u16) {
+        let taken = self.ring.submitter().unregister_buf_ring(group);
+        assert!(taken.is_ok(), "a group of buffers is taken out: {taken:?}");
+        let buffers = self.groups[usize::from(group)].take();
+        assert!(buffers.is_some(), "a group is taken back once");
     }
 
     /// Takes a file or an arena that is no more out of the tables.
@@ -204,7 +253,7 @@ impl Uring {
 
     /// A visit of a polled ring with requests in flight: completions come only to who asks. Until
     /// one has come, which takes no longer than the device does, if `wait` says to wait.
-    pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+    pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Told)> {
         assert!(self.event_fd.is_none(), "only a polled ring is polled");
         self.enter(if wait == Wait::No { Wait::No } else { Wait::Forever }, counters);
         self.collect()
@@ -247,7 +296,7 @@ impl Uring {
         wait: Wait,
         transfers: u32,
         counters: &Counters,
-    ) -> Vec<(Key, Outcome)> {
+    ) -> Vec<(Key, Told)> {
         if wait != Wait::No {
             self.arm_event(counters);
             self.enter(wait, counters);
@@ -318,13 +367,15 @@ impl Uring {
         }
     }
 
-    fn collect(&mut self) -> Vec<(Key, Outcome)> {
+    fn collect(&mut self) -> Vec<(Key, Told)> {
         let mut ended = Vec::new();
         let mut completions = self.ring.completion();
         assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
         for cqe in &mut completions {
+            // More follow: the request is under way.
+            let goes_on = cqueue::more(cqe.flags());
             assert!(self.unfinished > 0, "a completion without a request");
-            self.unfinished -= 1;
+            self.unfinished -= u32::from(!goes_on);
             if cqe.user_data() == CANCEL {
                 continue;
             }
@@ -332,16 +383,39 @@ impl Uring {
                 self.bell_armed = false;
                 continue;
             }
-            let result = match cqe.result() {
-                n if n >= 0 => Ok(n as usize),
-                error => Err(io::Error::from_raw_os_error(-error)),
-            };
+            let key = Key::from_u64(cqe.user_data());
+            if let Some(part) = part_of(&cqe) {
+                ended.push((key, Told::Part(part)));
+                if goes_on {
+                    continue;
+                }
+            }
+            let result = if cqueue::notif(cqe.flags()) { Ok(0) } else { result_of(&cqe) };
             if let Some((number, count)) = last_of(&mut self.linked, cqe.user_data(), result) {
-                ended.push((Key::from_u64(number), Outcome::Count(count)));
+                ended.push((Key::from_u64(number), Told::End(Outcome::Count(count))));
             }
         }
         ended
     }
+}
+
+fn result_of(cqe: &cqueue::Entry) -> io::Result<usize> {
+    match cqe.result() {
+        n if n >= 0 => Ok(n as usize),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// What a completion says beside the end of its operation.
+fn part_of(cqe: &cqueue::Entry) -> Option<Part> {
+    if cqueue::notif(cqe.flags()) {
+        let is_copied = cqe.result().cast_unsigned() & COPIED != 0;
+        return Some(Part::Returned { is_copied });
+    }
+    if let Some(first) = cqueue::buffer_select(cqe.flags()) {
+        return Some(Part::Arrived { first, bytes: result_of(cqe).unwrap_or(0) });
+    }
+    cqueue::more(cqe.flags()).then(|| Part::Taken(result_of(cqe)))
 }
 
 /// How an operation has ended, with this completion; `None` when another one is to come. A linked write has
