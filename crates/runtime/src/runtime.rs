@@ -320,7 +320,7 @@ fn open_rings(shared: &Shared, inbox: &Arc<Inbox>, config: &Config) -> Result<Ch
             Some(Uring::polled(opened, config.submission))
         }
     };
-    let ring = Uring::new(opened, inbox, config.submission)?;
+    let ring = Uring::new(opened, inbox, config.submission, config.sockets.ring_messages)?;
     if first.is_none() {
         shared.first_ring.store(ring.fd(), Ordering::SeqCst);
     }

@@ -24,6 +24,7 @@ pub(crate) struct Counters {
     pub(crate) zero_copy_refused: AtomicU64,
     pub(crate) multishot_parts: AtomicU64,
     pub(crate) buffers_exhausted: AtomicU64,
+    pub(crate) ring_messages: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
     pub(crate) idle_ns: AtomicU64,
     live_tasks: AtomicU64,
@@ -68,6 +69,7 @@ impl Counters {
             lending_refused_count: get(&self.zero_copy_refused),
             multishot_part_count: get(&self.multishot_parts),
             exhausted_count: get(&self.buffers_exhausted),
+            ring_message_count: get(&self.ring_messages),
             busy_ns: get(&self.busy_ns),
             idle_ns: get(&self.idle_ns),
             live_task_count: get(&self.live_tasks),
@@ -120,6 +122,8 @@ pub struct WorkerStats {
     pub multishot_part_count: u64,
     /// Times that a receiver found no free buffer in its pool.
     pub exhausted_count: u64,
+    /// Messages by which its ring woke other workers.
+    pub ring_message_count: u64,
     /// Nanoseconds spent polling tasks.
     pub busy_ns: u64,
     /// Nanoseconds asleep.

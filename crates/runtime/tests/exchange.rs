@@ -11,7 +11,8 @@ use runtime::net::{
 };
 use runtime::sim::{Disk, NetworkFaults};
 use runtime::{
-    Account, Config, IoBuf, RingChoice, RingKind, Runtime, random_u64, spawn, time, yield_now,
+    Account, Config, IoBuf, RingChoice, RingKind, Runtime, random_u64, spawn, spawn_on, time,
+    yield_now,
 };
 
 /// All that there is; the thresholds are those of the tests.
@@ -488,5 +489,36 @@ fn nothing_is_left_of_exchanges_that_end_anywhere() {
         });
         assert_eq!((network.socket_count(), network.wait_count()), (0, 0), "seed {seed}");
         assert_eq!(runtime.stats()[0].inflight_count, 0, "seed {seed}");
+    }
+}
+
+/// Tasks on two workers that wake each other again and again, by messages of their rings or by calls.
+#[test]
+fn workers_wake_each_other_by_messages_of_their_rings() {
+    for ring_messages in [true, false] {
+        let sockets = Tuning { ring_messages, ..Tuning::default() };
+        let config = Config { workers: 3, pin: false, sockets, ..Config::default() };
+        let runtime = Runtime::start(config).expect("a runtime");
+        let report = &runtime.rings()[0];
+        let delivers =
+            report.kind == RingKind::Uring && !report.reason.contains("no ring messages");
+        runtime.block_on(|| async {
+            for round in 0..300u64 {
+                let there = (0..3).map(|worker| {
+                    spawn_on(worker, move || async move {
+                        if round % 3 == 0 {
+                            time::sleep(Duration::from_micros(50)).await;
+                        }
+                        round + worker as u64
+                    })
+                });
+                let there: Vec<_> = there.collect();
+                for (worker, task) in there.into_iter().enumerate() {
+                    assert_eq!(task.await.expect("ended"), round + worker as u64);
+                }
+            }
+        });
+        let sent: u64 = runtime.stats().iter().map(|stats| stats.ring_message_count).sum();
+        assert_eq!(sent > 0, ring_messages && delivers, "{sent} messages");
     }
 }

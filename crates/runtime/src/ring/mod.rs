@@ -3,6 +3,7 @@
 pub(crate) mod blocking;
 pub(crate) mod context;
 pub(crate) mod kind;
+mod messages;
 pub(crate) mod owner;
 mod poller;
 pub(crate) mod pool;

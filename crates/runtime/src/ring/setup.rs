@@ -122,6 +122,8 @@ pub(crate) struct Abilities {
     pub(crate) multishot: bool,
     /// Completions that tell of several buffers (Linux 6.10).
     pub(crate) bundles: bool,
+    /// Entries that other rings leave in this one (Linux 5.18).
+    pub(crate) messages: bool,
 }
 
 impl Abilities {
@@ -132,7 +134,8 @@ impl Abilities {
         let zero_copy = is_asked && probe.is_supported(opcode::SendZc::CODE);
         // Receives that go on came with the same version and cannot be asked for by themselves.
         let (multishot, bundles) = (zero_copy, ring.params().is_feature_recvsend_bundle());
-        Abilities { zero_copy, multishot, bundles }
+        let messages = is_asked && probe.is_supported(opcode::MsgRingData::CODE);
+        Abilities { zero_copy, multishot, bundles, messages }
     }
 
     /// What is missing, in words.
@@ -141,6 +144,7 @@ impl Abilities {
             (!self.zero_copy, ", no zero-copy sends"),
             (!self.multishot, ", no multishot receives"),
             (!self.bundles, ", no bundles"),
+            (!self.messages, ", no ring messages"),
         ];
         missing.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect()
     }
@@ -247,6 +251,9 @@ fn restrict(ring: &IoUring, wish: &Wish, abilities: Abilities) -> io::Result<()>
     allowed.push(Restriction::sqe_flags_allowed(flags.bits()));
     if abilities.zero_copy {
         allowed.push(Restriction::sqe_op(opcode::SendZc::CODE));
+    }
+    if abilities.messages {
+        allowed.push(Restriction::sqe_op(opcode::MsgRingData::CODE));
     }
     if abilities.multishot {
         allowed.push(Restriction::register_op(PROVIDE));

@@ -6,13 +6,14 @@
 //! the entries are a fraction of the requests in flight, makes several calls where one would do.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use stdx::Key;
 
+use super::messages::{Messages, RUNG};
 use super::owner::Owner;
 use super::provided::Provided;
 use super::registered::{Places, Tables};
@@ -20,7 +21,7 @@ use super::setup::{Abilities, Opened};
 use super::sqe;
 use crate::clock::monotonic_ns;
 use crate::config::Submission;
-use crate::inbox::{Inbox, Unparker};
+use crate::inbox::{self, Inbox, Unparker};
 use crate::op::{Op, Outcome, Part, Told};
 use crate::ring::wait::Wait;
 use crate::stats::{Counters, bump};
@@ -79,6 +80,8 @@ pub(crate) struct Uring {
     /// Buffers that the kernel hands out, by their group: kept until they are withdrawn, or until the ring,
     /// which stands before them, is closed.
     groups: Vec<Option<Rc<Provided>>>,
+    /// Messages to other workers, where this ring delivers them.
+    messages: Option<Messages>,
 }
 
 impl Uring {
@@ -87,6 +90,7 @@ impl Uring {
         opened: Opened,
         inbox: &Arc<Inbox>,
         submission: Submission,
+        wants_messages: bool,
     ) -> io::Result<Uring> {
         // SAFETY: plain system call; the descriptor is checked and owned right away.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
@@ -94,9 +98,15 @@ impl Uring {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a fresh descriptor that nobody else owns.
-        inbox.set_unparker(Unparker::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
+        let event = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
+        let delivers = wants_messages && opened.abilities.messages;
+        let ring = if delivers { Some(Arc::new(duplicate(&opened.ring)?)) } else { None };
+        inbox.set_unparker(Unparker::Event(event, ring));
         assert!(inbox.event_fd().is_some(), "the unparker was just set");
-        Ok(Uring::with(opened, inbox.event_fd(), submission))
+        let mut uring = Uring::with(opened, inbox.event_fd(), submission);
+        uring.messages = delivers.then(Messages::default);
+        inbox::deliver_posts(delivers);
+        Ok(uring)
     }
 
     /// The driver over a ring for polled transfers.
@@ -127,6 +137,7 @@ impl Uring {
             linked: Vec::new(),
             abilities: opened.abilities,
             groups: Vec::new(),
+            messages: None,
         }
     }
 
@@ -259,9 +270,27 @@ impl Uring {
         self.collect()
     }
 
+    /// Makes entries of the messages that are to be delivered.
+    fn deliver(&mut self, counters: &Counters) {
+        if self.messages.is_none() || !inbox::has_posts() {
+            return;
+        }
+        for post in inbox::take_posts() {
+            let Some(messages) = &mut self.messages else { return };
+            let entry = messages.entry(post);
+            self.push_entry(&entry, counters);
+            bump(&counters.ring_messages, 1);
+            // The other one has nothing else to wait for.
+            self.is_hurried = true;
+        }
+    }
+
     /// True when the pending entries should not wait for the end of the ready work.
     #[inline]
     pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
+        if self.messages.is_some() && inbox::has_posts() {
+            return true;
+        }
         // What is asked of clients' sockets goes when all clients have had their turn, or the slice is over:
         // answers leave together, and the clients that they wake do not each take the core away.
         let pending = self.pending.saturating_sub(self.client_pending);
@@ -271,6 +300,7 @@ impl Uring {
         match self.submission {
             Submission::Adaptive if self.is_hurried => true,
             Submission::Adaptive => monotonic_ns() - self.pending_ns >= PENDING_NS_MAX,
+            Submission::Share(_) if self.messages.is_some() && self.is_hurried => true,
             Submission::Share(share) => pending * share >= transfers.saturating_sub(pending),
             Submission::AtOnce => true,
         }
@@ -297,6 +327,7 @@ impl Uring {
         transfers: u32,
         counters: &Counters,
     ) -> Vec<(Key, Told)> {
+        self.deliver(counters);
         if wait != Wait::No {
             self.arm_event(counters);
             self.enter(wait, counters);
@@ -372,6 +403,10 @@ impl Uring {
         let mut completions = self.ring.completion();
         assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
         for cqe in &mut completions {
+            if cqe.user_data() == RUNG {
+                // Another worker's message has ended the sleep: the inbox has what it is about.
+                continue;
+            }
             // More follow: the request is under way.
             let goes_on = cqueue::more(cqe.flags());
             assert!(self.unfinished > 0, "a completion without a request");
@@ -381,6 +416,10 @@ impl Uring {
             }
             if cqe.user_data() == BELL {
                 self.bell_armed = false;
+                continue;
+            }
+            let messages = self.messages.as_mut();
+            if messages.is_some_and(|sent| sent.ended(cqe.user_data(), cqe.result())) {
                 continue;
             }
             let key = Key::from_u64(cqe.user_data());
@@ -444,8 +483,18 @@ fn last_of(
     Some((write, ended))
 }
 
+/// Another descriptor of a ring, for those who send messages to it.
+fn duplicate(ring: &IoUring) -> io::Result<OwnedFd> {
+    // SAFETY: the ring keeps its descriptor open meanwhile.
+    unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned()
+}
+
 impl Drop for Uring {
     fn drop(&mut self) {
+        if self.messages.is_some() {
+            // What is not under way yet goes by the bell.
+            inbox::deliver_posts(false);
+        }
         // The last request is the event descriptor's: end it, so that nothing is in flight when the ring and
         // then `bell_word` go.
         let one = 1u64.to_ne_bytes();
