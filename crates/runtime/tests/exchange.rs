@@ -11,8 +11,8 @@ use runtime::net::{
 };
 use runtime::sim::{Disk, NetworkFaults};
 use runtime::{
-    Account, Config, IoBuf, RingChoice, RingKind, Runtime, random_u64, spawn, spawn_on, time,
-    yield_now,
+    Account, Config, IoBuf, RingChoice, RingKind, Runtime, Sqpoll, random_u64, spawn, spawn_on,
+    time, yield_now,
 };
 
 /// All that there is; the thresholds are those of the tests.
@@ -23,6 +23,14 @@ fn all() -> Tuning {
 fn start(ring: RingChoice, sockets: Tuning) -> Runtime {
     let config = Config { workers: 1, ring, pin: false, sockets, ..Config::default() };
     Runtime::start(config).expect("a runtime")
+}
+
+/// With a thread of the kernel that submits; `None` where it is refused.
+fn polled() -> Option<Runtime> {
+    let sqpoll = Some(Sqpoll { idle: Duration::from_millis(1), cpu: None });
+    let (ring, sockets) = (RingChoice::Uring, all());
+    Runtime::start(Config { workers: 1, ring, sqpoll, pin: false, sockets, ..Config::default() })
+        .ok()
 }
 
 fn simulated(seed: u64) -> Runtime {
@@ -131,6 +139,21 @@ fn streams_arrive_whole_in_small_and_large_pieces() {
             drop(receiver);
             assert_eq!(pool.held_count(), 0, "every buffer is back");
         }
+    });
+}
+
+#[test]
+fn a_thread_of_the_kernel_submits_all_of_it() {
+    let Some(runtime) = polled() else { return };
+    runtime.block_on(|| async {
+        let (client, server) = pair().await;
+        let sender = spawn(async move {
+            let server = send(server, 40_000, 3_000).await;
+            server.shutdown(Shutdown::Write).expect("open");
+        });
+        let pool = pool(3, 1_000);
+        assert_eq!(receive(&mut client.receiver(&pool)).await, 40_000);
+        sender.await.expect("sent");
     });
 }
 
@@ -277,6 +300,32 @@ fn sends_that_are_dropped_free_their_memory_when_nobody_reads_it() {
             assert_eq!(Rc::strong_count(&counted), 1, "the task is gone");
             drop(client);
         }
+    });
+}
+
+#[test]
+fn memory_that_nobody_waits_for_is_not_used_again_before_it_was_read() {
+    check(|| async {
+        let (client, server) = pair().await;
+        let sender = spawn(async move {
+            for i in 0..60 {
+                let at = i * 9_000;
+                let buf = IoBuf::copy_of(&text(at..at + 9_000));
+                let (sent, lent) = server.send_buf(buf, 0..9_000).await;
+                sent.expect("sent");
+                drop(lent);
+                // Memory of the same size, as the allocator would give it out again.
+                for _ in 0..4 {
+                    drop(IoBuf::copy_of(&[0xFF; 9_000]));
+                }
+            }
+            server.shutdown(Shutdown::Write).expect("open");
+        });
+        // Meanwhile what was sent lies in the sender's memory.
+        time::sleep(Duration::from_millis(20)).await;
+        let pool = pool(4, 4096);
+        assert_eq!(receive(&mut client.receiver(&pool)).await, 540_000);
+        sender.await.expect("sent");
     });
 }
 
