@@ -230,8 +230,13 @@ pub(crate) fn wake_remote(id: u32, task: Key) {
     send_to(id, Message::Wake(task));
 }
 
+/// Has a worker of the process forget a file or an arena that is no more.
+pub(crate) fn forget(id: u32, number: u64) {
+    send_to(id, Message::Forget(number));
+}
+
 /// Sends a message to a worker of the process; it is dropped if that worker has ended.
-pub(crate) fn send_to(id: u32, message: Message) {
+fn send_to(id: u32, message: Message) {
     let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(Some(inbox)) = registry.get(id as usize) {
         inbox.send(message);

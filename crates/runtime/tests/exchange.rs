@@ -511,7 +511,7 @@ fn nothing_is_left_of_exchanges_that_end_anywhere() {
                         let len = 1 + random_u64() as usize % 6_000;
                         let buf = IoBuf::copy_of(&text(at..at + len));
                         let (sent, lent) = server.send_buf(buf, 0..len).await;
-                        if random_u64() % 2 == 0 {
+                        if random_u64().is_multiple_of(2) {
                             assert_eq!(lent.back().await.0.as_slice(), text(at..at + len));
                         }
                         if sent.is_err() {

@@ -23,6 +23,7 @@ pub(crate) mod listener;
 mod names;
 pub(crate) mod node;
 pub(crate) mod pool;
+mod pools;
 pub(crate) mod readiness;
 mod receiver;
 pub(crate) mod socket;

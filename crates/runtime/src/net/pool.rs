@@ -4,14 +4,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
-use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use crate::ring::provided::{PROVIDED_COUNT_MAX, Provided};
-use crate::stats::bump;
-use crate::worker;
+use crate::ring::provided::Provided;
 
 /// What a pool is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +33,8 @@ pub(crate) struct Pool {
     count: usize,
     worker: u32,
     way: Way,
+    /// Takes a group back from the ring of a worker: this module lies below both.
+    withdraw: fn(u32, u16),
     /// Which buffers somebody holds.
     held: RefCell<Vec<bool>>,
     held_count: Cell<usize>,
@@ -46,7 +45,7 @@ pub(crate) struct Pool {
 
 /// Who takes the next buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// The kernel, from the group of this number.
     Kernel { group: u16, bundles: bool },
     /// The worker, for one request that is told of bytes again and again.
@@ -63,50 +62,6 @@ pub struct Chunk {
 }
 
 impl BufferPool {
-    /// A pool for receivers of the current worker.
-    ///
-    /// # Errors
-    /// `InvalidInput` when a number is out of its range; what the kernel says of memory that it is to
-    /// hand out.
-    pub fn new(options: PoolOptions) -> io::Result<BufferPool> {
-        let PoolOptions { count, bytes, message_bytes } = options;
-        let total = count.checked_mul(bytes).filter(|total| *total <= isize::MAX as usize);
-        let is_whole = (1..=PROVIDED_COUNT_MAX).contains(&count) && bytes > 0;
-        if !is_whole || total.is_none() || u32::try_from(bytes).is_err() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("a pool has 1 to {PROVIDED_COUNT_MAX} buffers of 1 byte to 4 GiB each"),
-            ));
-        }
-        let provided = Rc::new(Provided::new(count, bytes));
-        let (worker, way) = worker::with(|w| {
-            let tuning = w.shared.sockets;
-            let mut ring = w.ring.borrow_mut();
-            let (shoots, is_uring) = (tuning.shoots(message_bytes), ring.is_uring());
-            let group = if shoots { ring.provide(&provided)? } else { None };
-            let way = match group {
-                Some((group, can_bundle)) => {
-                    Way::Kernel { group, bundles: tuning.bundles && can_bundle }
-                }
-                None if is_uring || !shoots => Way::Named,
-                None => Way::Worker { bundles: tuning.bundles },
-            };
-            io::Result::Ok((w.id, way))
-        })?;
-        let pool = Pool {
-            provided,
-            count,
-            worker,
-            way,
-            held: RefCell::new(vec![false; count]),
-            held_count: Cell::new(0),
-            free: RefCell::default(),
-            waiting: RefCell::default(),
-        };
-        (0..count as u16).for_each(|number| pool.put(number));
-        Ok(BufferPool(Rc::new(pool)))
-    }
-
     /// Whether one request is told of bytes again and again; else each receive is a request.
     pub fn is_multishot(&self) -> bool {
         self.0.way != Way::Named
@@ -142,6 +97,28 @@ impl fmt::Debug for BufferPool {
 }
 
 impl Pool {
+    /// A pool of which all buffers are free.
+    pub(super) fn new(
+        (provided, count): (Rc<Provided>, usize),
+        worker: u32,
+        way: Way,
+        withdraw: fn(u32, u16),
+    ) -> Pool {
+        let pool = Pool {
+            provided,
+            count,
+            worker,
+            way,
+            withdraw,
+            held: RefCell::new(vec![false; count]),
+            held_count: Cell::new(0),
+            free: RefCell::default(),
+            waiting: RefCell::default(),
+        };
+        (0..count as u16).for_each(|number| pool.put(number));
+        pool
+    }
+
     /// The number of the kernel's group, and whether it may fill several buffers at once.
     pub(crate) fn group(&self) -> Option<(u16, bool)> {
         match self.way {
@@ -213,13 +190,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         assert_eq!(self.held_count.get(), 0, "whoever holds a buffer holds its pool");
         if let Way::Kernel { group, .. } = self.way {
-            // No operation is in flight that takes from the group: each holds the pool. Without its worker
-            // the ring is closed, or will be, and frees the memory then.
-            worker::try_with(|w| {
-                if w.id == self.worker {
-                    w.ring.borrow_mut().withdraw(group);
-                }
-            });
+            (self.withdraw)(self.worker, group);
         }
     }
 }
@@ -267,9 +238,4 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         self.pool.give_back(self.number);
     }
-}
-
-/// Counts that a receiver found no free buffer.
-pub(super) fn note_exhausted() {
-    worker::try_with(|w| bump(&w.counters().buffers_exhausted, 1));
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::inflow::Inflow;
-use super::pool::{self, BufferPool, Chunk};
+use super::pool::{BufferPool, Chunk};
+use super::pools;
 use super::socket::Socket;
 use crate::op::{Op, Outcome};
 use crate::pending::{Pending, begin};
@@ -81,7 +82,7 @@ impl Receiver {
                 chunk
             })),
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                pool::note_exhausted();
+                pools::note_exhausted();
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),

@@ -9,6 +9,7 @@ use io_uring::{IoUring, Submitter};
 
 use crate::buf::{Arena, IoBuf};
 use crate::fs::file::File;
+use crate::inbox;
 use crate::known::Known;
 use crate::op::Transfer;
 use crate::stats::{Counters, bump};
@@ -149,7 +150,7 @@ struct Entering<'a, 'b> {
 
 impl Entering<'_, '_> {
     fn enter(&mut self, known: &Known, entered: std::io::Result<()>) -> State {
-        known.note(self.worker);
+        known.note(self.worker, inbox::forget);
         match entered {
             Ok(()) => State::In,
             Err(_) => {
