@@ -25,6 +25,7 @@ pub mod remote;
 pub mod rings;
 pub mod rows;
 pub mod runtime_costs;
+pub mod shuffle;
 pub mod simulation;
 pub mod store;
 pub mod tpcc;

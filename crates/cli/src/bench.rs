@@ -15,6 +15,7 @@ use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
 use crate::remote::{self, RemoteArgs, StoreArgs};
 use crate::scratch::ScratchArgs;
+use crate::shuffle::{self, ShuffleArgs};
 use crate::tpcc::{self, TpccArgs};
 use crate::tpch::{Common, print_figure};
 use crate::ycsb::YcsbArgs;
@@ -60,6 +61,8 @@ enum BenchCommand {
     Rows(ScratchArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
+    /// Rows sent by all nodes to all others: io_uring with and without what it has for sockets, and epoll
+    Shuffle(ShuffleArgs),
     /// Random tree operations with faults and crashes in the simulator
     Sim(SimArgs),
     /// An object store over a folder, as far away and as slow as one asks, until it is ended
@@ -161,6 +164,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)
         }
+        BenchCommand::Shuffle(args) => shuffle::run(args),
         BenchCommand::Sim(args) => {
             let emit = |f: Figure| print_figure(&f, args.json);
             Ok(match args.sql {

@@ -21,6 +21,7 @@ mod remote;
 mod scratch;
 mod serve;
 mod shell;
+mod shuffle;
 mod signal;
 mod size;
 mod sql;

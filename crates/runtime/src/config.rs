@@ -3,6 +3,7 @@
 use std::time::Duration;
 use std::{fmt, io};
 
+use crate::net::tuning::Tuning;
 use crate::ring::kind::RingKind;
 use crate::sim::disk::Disk;
 
@@ -42,6 +43,8 @@ pub struct Config {
     /// io_uring pins the memory of an [`crate::Arena`] once, not at each transfer, where the limit
     /// of locked memory allows; what is pinned counts as used. On by default.
     pub registered_buffers: bool,
+    /// How data in bulk goes over sockets.
+    pub sockets: Tuning,
     /// When requests go to the kernel; io_uring only.
     pub submission: Submission,
 }
@@ -63,6 +66,7 @@ impl Default for Config {
             iopoll: false,
             registered_files: true,
             registered_buffers: true,
+            sockets: Tuning::default(),
             submission: Submission::Adaptive,
         }
     }

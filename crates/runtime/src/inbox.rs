@@ -3,6 +3,7 @@
 //! The lost wake-up is ruled out as usual: the worker announces that it sleeps, then looks into
 //! its inbox once more; a sender fills the inbox, then looks whether the worker sleeps.
 
+use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -31,8 +32,9 @@ pub(crate) enum Message {
 
 /// How a sleeping worker is woken.
 pub(crate) enum Unparker {
-    /// Sleeps in its ring, which reads this event descriptor.
-    Event(OwnedFd),
+    /// Sleeps in its ring, which reads this event descriptor; a descriptor of the ring itself, where it takes
+    /// messages of others.
+    Event(Arc<OwnedFd>, Option<Arc<OwnedFd>>),
     /// Sleeps in `std::thread::park`.
     Park(Thread),
 }
@@ -41,15 +43,75 @@ impl Unparker {
     fn unpark(&self) {
         match self {
             Unparker::Park(thread) => thread.unpark(),
-            Unparker::Event(fd) => {
-                let one = 1u64.to_ne_bytes();
-                // SAFETY: `one` is 8 readable bytes; the descriptor is open while `self` lives.
-                let written = unsafe { libc::write(fd.as_raw_fd(), one.as_ptr().cast(), 8) };
-                // A full counter (EAGAIN) means that a wake is under way already.
-                debug_assert!(written == 8 || written == -1);
+            Unparker::Event(event, Some(ring)) => {
+                let post = Post { event: event.clone(), ring: ring.clone() };
+                if let Err(post) = post.leave() {
+                    post.ring_bell();
+                }
             }
+            Unparker::Event(event, None) => ring_bell(event),
         }
     }
+}
+
+/// Ends the sleep of a ring that reads this event descriptor.
+fn ring_bell(event: &OwnedFd) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: `one` is 8 readable bytes; the descriptor is open while it is borrowed.
+    let written = unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), 8) };
+    // A full counter (EAGAIN) means that a wake is under way already.
+    debug_assert!(written == 8 || written == -1);
+}
+
+/// A message that wakes a worker, for the ring of another to deliver.
+pub(crate) struct Post {
+    event: Arc<OwnedFd>,
+    ring: Arc<OwnedFd>,
+}
+
+thread_local! {
+    /// What the ring of this thread is to deliver, where it does so.
+    static POSTS: RefCell<Option<Vec<Post>>> = const { RefCell::new(None) };
+}
+
+impl Post {
+    /// Leaves it for the ring of this thread; gives it back where none delivers.
+    fn leave(self) -> Result<(), Post> {
+        let mut post = Some(self);
+        // A destructor of the thread may come here when its posts are gone.
+        let _ = POSTS.try_with(|posts| {
+            if let Some(posts) = &mut *posts.borrow_mut() {
+                posts.extend(post.take());
+            }
+        });
+        post.map_or(Ok(()), Err)
+    }
+
+    /// The descriptor of the ring that it goes to; open as long as the message is kept.
+    pub(crate) fn ring_fd(&self) -> i32 {
+        self.ring.as_raw_fd()
+    }
+
+    /// Wakes the worker by a call.
+    pub(crate) fn ring_bell(&self) {
+        ring_bell(&self.event);
+    }
+}
+
+/// The ring of this thread delivers messages, from now on or no longer.
+pub(crate) fn deliver_posts(delivers: bool) {
+    let old = POSTS.with(|posts| posts.replace(delivers.then(Vec::new)));
+    old.iter().flatten().for_each(Post::ring_bell);
+}
+
+/// Takes what the ring of this thread is to deliver.
+pub(crate) fn take_posts() -> Vec<Post> {
+    POSTS.with(|posts| posts.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
+}
+
+/// Whether the ring of this thread has something to deliver.
+pub(crate) fn has_posts() -> bool {
+    POSTS.with(|posts| posts.borrow().as_ref().is_some_and(|posts| !posts.is_empty()))
 }
 
 #[derive(Default)]
@@ -74,7 +136,7 @@ impl Inbox {
 
     pub(crate) fn event_fd(&self) -> Option<i32> {
         match self.unparker.get() {
-            Some(Unparker::Event(fd)) => Some(fd.as_raw_fd()),
+            Some(Unparker::Event(fd, _)) => Some(fd.as_raw_fd()),
             _ => None,
         }
     }
@@ -168,8 +230,13 @@ pub(crate) fn wake_remote(id: u32, task: Key) {
     send_to(id, Message::Wake(task));
 }
 
+/// Has a worker of the process forget a file or an arena that is no more.
+pub(crate) fn forget(id: u32, number: u64) {
+    send_to(id, Message::Forget(number));
+}
+
 /// Sends a message to a worker of the process; it is dropped if that worker has ended.
-pub(crate) fn send_to(id: u32, message: Message) {
+fn send_to(id: u32, message: Message) {
     let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(Some(inbox)) = registry.get(id as usize) {
         inbox.send(message);

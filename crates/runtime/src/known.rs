@@ -3,15 +3,18 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::inbox::{self, Message};
 use crate::lock::lock;
+
+/// Tells a worker, by its number in the process, that what has this number is no more. Who notes something
+/// knows how: workers lie above files and memory.
+pub(crate) type Tell = fn(u32, u64);
 
 /// The identity of a file or an arena. Dropping it has every worker that registered it forget it:
 /// the kernel would keep the file open and the memory pinned.
 pub(crate) struct Known {
     number: u64,
-    /// The workers, by their number in the process.
-    workers: Mutex<Vec<u32>>,
+    /// The workers that are to be told, by their number in the process.
+    workers: Mutex<Vec<(u32, Tell)>>,
 }
 
 impl Known {
@@ -27,18 +30,18 @@ impl Known {
     }
 
     /// Notes that a worker is to be told of the end.
-    pub(crate) fn note(&self, worker: u32) {
+    pub(crate) fn note(&self, worker: u32, tell: Tell) {
         let mut workers = lock(&self.workers);
-        if !workers.contains(&worker) {
-            workers.push(worker);
+        if !workers.iter().any(|(noted, _)| *noted == worker) {
+            workers.push((worker, tell));
         }
     }
 }
 
 impl Drop for Known {
     fn drop(&mut self) {
-        for worker in lock(&self.workers).drain(..) {
-            inbox::send_to(worker, Message::Forget(self.number));
+        for (worker, tell) in lock(&self.workers).drain(..) {
+            tell(worker, self.number);
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::fs::durability::Durability;
 use crate::fs::file::File;
 use crate::fs::options::OpenOptions;
 use crate::net::attempt::Attempt;
+use crate::net::inflow::Inflow;
 use crate::net::interest::{Interest, Purpose};
+use crate::net::lending::Lending;
 use crate::net::node::Node;
 
 /// The memory of a transfer.
@@ -74,6 +76,10 @@ pub(crate) enum Op {
     Send(Outgoing),
     /// Bytes from a socket into memory of the operation, as many as have come once some have.
     Recv(Incoming),
+    /// All bytes of a buffer for a socket.
+    Lend(Lending),
+    /// Bytes from a socket into buffers of a pool, as they come.
+    Stream(Inflow),
     /// A connection attempt.
     Connect(Attempt),
 }
@@ -154,7 +160,15 @@ impl Op {
 
     /// Whether it is about a socket and so takes no place of the disk's.
     pub(crate) fn is_socket(&self) -> bool {
-        matches!(self, Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_))
+        matches!(
+            self,
+            Op::Ready(..)
+                | Op::Send(_)
+                | Op::Recv(_)
+                | Op::Lend(_)
+                | Op::Stream(_)
+                | Op::Connect(_)
+        )
     }
 
     /// Whether somebody waits for it who wants a short answer. What moves data in bulk over sockets
@@ -164,6 +178,8 @@ impl Op {
             Op::Ready(_, _, purpose) => *purpose,
             Op::Send(outgoing) => outgoing.purpose,
             Op::Recv(incoming) => incoming.purpose,
+            Op::Lend(lending) => lending.purpose,
+            Op::Stream(inflow) => inflow.purpose,
             Op::Connect(attempt) => attempt.purpose,
             Op::Read(_) | Op::Write(_) | Op::SyncData(_) | Op::Meta(_) => return false,
         };
@@ -172,8 +188,36 @@ impl Op {
 
     /// Whether it may wait for ever, so that who does not want it any more has to end it.
     pub(crate) fn is_endless(&self) -> bool {
-        matches!(self, Op::Ready(..) | Op::Recv(_) | Op::Connect(_))
+        match self {
+            Op::Ready(..) | Op::Recv(_) | Op::Stream(_) | Op::Connect(_) => true,
+            // What has been taken is read until the peer has it.
+            Op::Lend(lending) => lending.taken.is_none(),
+            _ => false,
+        }
     }
+
+    /// Whether all that is left of it is that others read its memory.
+    pub(crate) fn is_read_on(&self) -> bool {
+        matches!(self, Op::Lend(lending) if lending.taken.is_some())
+    }
+}
+
+/// What a completion says of an operation.
+pub(crate) enum Told {
+    /// There are more to come.
+    Part(Part),
+    /// It was the final one.
+    End(Outcome),
+}
+
+/// What becomes of an operation before its end.
+pub(crate) enum Part {
+    /// So many bytes have come, in the buffer `first` of its pool and those behind it.
+    Arrived { first: u16, bytes: usize },
+    /// The bytes of lent memory have been taken.
+    Taken(io::Result<usize>),
+    /// Nobody reads lent memory any more, which was copied or not.
+    Returned { is_copied: bool },
 }
 
 /// How an operation ended.

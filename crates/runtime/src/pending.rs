@@ -37,6 +37,30 @@ impl Pending {
     }
 }
 
+impl Pending {
+    /// Waits for a part of the operation, as `take` finds it, or for its end. Dropping the future loses
+    /// nothing.
+    pub(crate) async fn part<T>(
+        &mut self,
+        mut take: impl FnMut(&mut Op) -> Option<T>,
+    ) -> Result<T, (Outcome, Op)> {
+        std::future::poll_fn(|cx| {
+            let told = worker::with(|w| {
+                assert_eq!(w.id, self.worker, "an operation is awaited on its own worker");
+                w.poll_part(self.key, cx.waker(), &mut take)
+            });
+            match told {
+                Some(told) => {
+                    self.taken = told.is_err();
+                    Poll::Ready(told)
+                }
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
 /// Puts an operation under way on the current worker.
 pub(crate) fn begin(op: Op) -> Pending {
     worker::with(|w| Pending { key: w.begin(op), worker: w.id, taken: false, local: PhantomData })

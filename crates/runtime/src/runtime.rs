@@ -195,6 +195,7 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         seed: config.seed,
         attack: config.attack,
         migrate: config.migrate,
+        sockets: config.sockets,
         unstarted: (0..config.workers).map(|_| Default::default()).collect(),
         sleepers: Default::default(),
         first_ring: AtomicI32::new(-1),
@@ -319,7 +320,7 @@ fn open_rings(shared: &Shared, inbox: &Arc<Inbox>, config: &Config) -> Result<Ch
             Some(Uring::polled(opened, config.submission))
         }
     };
-    let ring = Uring::new(opened, inbox, config.submission)?;
+    let ring = Uring::new(opened, inbox, config.submission, config.sockets.ring_messages)?;
     if first.is_none() {
         shared.first_ring.store(ring.fd(), Ordering::SeqCst);
     }

@@ -19,6 +19,12 @@ pub(crate) struct Counters {
     pub(crate) registered_files: AtomicU64,
     pub(crate) registered_buffers: AtomicU64,
     pub(crate) registrations_refused: AtomicU64,
+    pub(crate) lent_sends: AtomicU64,
+    pub(crate) copied_sends: AtomicU64,
+    pub(crate) zero_copy_refused: AtomicU64,
+    pub(crate) multishot_parts: AtomicU64,
+    pub(crate) buffers_exhausted: AtomicU64,
+    pub(crate) ring_messages: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
     pub(crate) idle_ns: AtomicU64,
     live_tasks: AtomicU64,
@@ -58,6 +64,12 @@ impl Counters {
             registered_file_count: get(&self.registered_files),
             registered_buffer_count: get(&self.registered_buffers),
             registration_refused_count: get(&self.registrations_refused),
+            lent_send_count: get(&self.lent_sends),
+            copied_send_count: get(&self.copied_sends),
+            lending_refused_count: get(&self.zero_copy_refused),
+            multishot_part_count: get(&self.multishot_parts),
+            exhausted_count: get(&self.buffers_exhausted),
+            ring_message_count: get(&self.ring_messages),
             busy_ns: get(&self.busy_ns),
             idle_ns: get(&self.idle_ns),
             live_task_count: get(&self.live_tasks),
@@ -100,6 +112,18 @@ pub struct WorkerStats {
     /// Files and arenas that the system would not register (the limit of locked memory); their
     /// transfers go the ordinary way.
     pub registration_refused_count: u64,
+    /// Sends whose memory was lent to the kernel and is free again.
+    pub lent_send_count: u64,
+    /// Of these, those of which the kernel says that it has copied the bytes all the same.
+    pub copied_send_count: u64,
+    /// Sends whose memory the kernel would not borrow; it was copied.
+    pub lending_refused_count: u64,
+    /// Completions of receives that went on.
+    pub multishot_part_count: u64,
+    /// Times that a receiver found no free buffer in its pool.
+    pub exhausted_count: u64,
+    /// Messages by which its ring woke other workers.
+    pub ring_message_count: u64,
     /// Nanoseconds spent polling tasks.
     pub busy_ns: u64,
     /// Nanoseconds asleep.

@@ -57,6 +57,12 @@ pub fn thread_cpu() -> Duration {
     }
 }
 
+/// Processor time that this process has used, with that of the kernel's threads that work for its rings. A
+/// measure of programs, not for decisions: a simulation does not repeat it.
+pub fn process_cpu() -> Duration {
+    crate::clock::process()
+}
+
 /// Microseconds since 1970 (UTC) by the wall clock; a simulation counts from the start of 2000.
 pub fn unix_us() -> i64 {
     const YEAR_2000_US: i64 = 946_684_800_000_000;

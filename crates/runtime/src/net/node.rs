@@ -111,6 +111,26 @@ impl Node {
         checked(unsafe { libc::shutdown(fd, how) } as isize).map(drop)
     }
 
+    /// Ends the connection so that nothing of what was sent is sent any more.
+    pub(crate) fn disconnect(&self) {
+        let Node::System(fd) = self else { return };
+        let none =
+            libc::sockaddr { sa_family: libc::AF_UNSPEC as libc::sa_family_t, sa_data: [0; 14] };
+        let len = size_of::<libc::sockaddr>() as libc::socklen_t;
+        // SAFETY: a readable address and its length. What fails has nothing to end.
+        let _ = unsafe { libc::connect(fd.as_raw_fd(), &raw const none, len) };
+    }
+
+    /// Whether a request for many receives ends here, in a simulation, to be made again.
+    pub(super) fn ends_shot(&self) -> bool {
+        matches!(self, Node::Sim(end) if end.ends_shot())
+    }
+
+    /// Whether the simulated network has copied lent memory.
+    pub(crate) fn copies(&self) -> bool {
+        matches!(self, Node::Sim(end) if end.copies())
+    }
+
     /// How a connection attempt ended.
     pub(crate) fn take_error(&self) -> io::Result<()> {
         let fd = match self {

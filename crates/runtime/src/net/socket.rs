@@ -87,6 +87,11 @@ impl Socket {
         Socket { purpose, ..self }
     }
 
+    /// Its node and what it is for, as operations carry them.
+    pub(super) fn parts(&self) -> (Arc<Node>, Purpose) {
+        (self.node.clone(), self.purpose)
+    }
+
     pub(super) fn accepted(node: Node) -> Socket {
         Socket { node: Arc::new(node), purpose: Purpose::Client }
     }

@@ -3,9 +3,11 @@
 pub(crate) mod blocking;
 pub(crate) mod context;
 pub(crate) mod kind;
+mod messages;
 pub(crate) mod owner;
 mod poller;
 pub(crate) mod pool;
+pub(crate) mod provided;
 mod registered;
 pub(crate) mod setup;
 mod sqe;
@@ -13,13 +15,14 @@ pub(crate) mod uring;
 pub(crate) mod wait;
 
 use std::io;
+use std::rc::Rc;
 
 use stdx::Key;
 
 use crate::inbox::Message;
 use crate::net::interest::Interest;
 use crate::net::node::Node;
-use crate::op::{Op, Outcome};
+use crate::op::{Op, Outcome, Told};
 use crate::ring::kind::RingKind;
 use crate::ring::wait::Wait;
 use crate::sim::flights::Port;
@@ -28,6 +31,7 @@ use crate::stats::{Counters, bump};
 use owner::Owner;
 use poller::Poller;
 use pool::{Pool, Work};
+use provided::Provided;
 
 /// The ring of one worker: io_uring or nothing, and always a pool for what blocks.
 pub(crate) struct Ring {
@@ -72,6 +76,13 @@ impl Ring {
             Driver::Threads if let Op::Recv(incoming) = op => {
                 watch(&mut self.poller, key, &incoming.node, Interest::Read, owner);
             }
+            Driver::Threads if let Op::Stream(inflow) = op => {
+                watch(&mut self.poller, key, &inflow.node, Interest::Read, owner);
+            }
+            Driver::Threads if let Op::Lend(lending) = op => match lending.push() {
+                true => drop(owner.inbox.send(Message::Done(key, Outcome::Count(Ok(0))))),
+                false => watch(&mut self.poller, key, &lending.node, Interest::Write, owner),
+            },
             Driver::Threads if let Op::Connect(attempt) = op => match attempt.begin() {
                 Ok(()) => watch(&mut self.poller, key, &attempt.node, Interest::Write, owner),
                 Err(error) => {
@@ -94,6 +105,44 @@ impl Ring {
             Driver::Uring(ring) => ring.cancel(key, op, owner.counters),
             Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
             Driver::Sim(port) => port.cancel(key),
+        }
+    }
+
+    /// Has nobody read the memory of a send any more; its completion comes then.
+    pub(crate) fn break_off(&mut self, key: Key, op: &Op) {
+        match (&mut self.driver, op) {
+            (Driver::Uring(_), Op::Lend(lending)) => lending.node.disconnect(),
+            (Driver::Sim(port), Op::Lend(_)) => port.cancel(key),
+            _ => {}
+        }
+    }
+
+    /// Whether memory can be lent for sends.
+    pub(crate) fn can_lend(&self) -> bool {
+        match &self.driver {
+            Driver::Uring(ring) => ring.abilities().zero_copy,
+            Driver::Sim(_) => true,
+            Driver::Threads => false,
+        }
+    }
+
+    pub(crate) fn is_uring(&self) -> bool {
+        matches!(self.driver, Driver::Uring(_))
+    }
+
+    /// Lets the kernel hand out these buffers: their group, and whether it fills several at once. `None`
+    /// where no kernel does.
+    pub(crate) fn provide(&mut self, buffers: &Rc<Provided>) -> io::Result<Option<(u16, bool)>> {
+        match &mut self.driver {
+            Driver::Uring(ring) => ring.provide(buffers),
+            Driver::Threads | Driver::Sim(_) => Ok(None),
+        }
+    }
+
+    /// Takes a group of buffers back.
+    pub(crate) fn withdraw(&mut self, group: u16) {
+        if let Driver::Uring(ring) = &mut self.driver {
+            ring.withdraw(group);
         }
     }
 
@@ -156,7 +205,7 @@ impl Ring {
         wait: Wait,
         transfers: u32,
         counters: &Counters,
-    ) -> Vec<(Key, Outcome)> {
+    ) -> Vec<(Key, Told)> {
         match &mut self.driver {
             Driver::Uring(ring) => match &mut self.polled {
                 Some(polled) if polled.unfinished() > 0 => {
@@ -186,7 +235,12 @@ fn on_ring(op: &Op) -> bool {
         Op::Read(transfer) | Op::Write(transfer) => &transfer.file,
         Op::SyncData(file) => file,
         Op::Meta(_) => return false,
-        Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_) => return true,
+        Op::Ready(..)
+        | Op::Send(_)
+        | Op::Recv(_)
+        | Op::Lend(_)
+        | Op::Stream(_)
+        | Op::Connect(_) => return true,
     };
     file.backend().kind == RingKind::Uring
 }

@@ -46,7 +46,12 @@ impl Work {
             Op::Write(transfer) => Work::transfer(transfer, true),
             Op::SyncData(file) => Work::SyncData { fd: file.raw_fd() },
             Op::Meta(meta) => Work::Meta(meta.clone()),
-            Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_) => {
+            Op::Ready(..)
+            | Op::Send(_)
+            | Op::Recv(_)
+            | Op::Lend(_)
+            | Op::Stream(_)
+            | Op::Connect(_) => {
                 unreachable!("sockets block no thread")
             }
         }

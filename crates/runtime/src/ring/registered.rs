@@ -9,6 +9,7 @@ use io_uring::{IoUring, Submitter};
 
 use crate::buf::{Arena, IoBuf};
 use crate::fs::file::File;
+use crate::inbox;
 use crate::known::Known;
 use crate::op::Transfer;
 use crate::stats::{Counters, bump};
@@ -109,6 +110,21 @@ impl Tables {
         Places { file, buffer }
     }
 
+    /// The place of a buffer alone.
+    pub(super) fn buffer_place(
+        &mut self,
+        buf: &IoBuf,
+        submitter: &Submitter<'_>,
+        worker: u32,
+        counters: &Counters,
+    ) -> Places {
+        let mut entering = Entering { submitter, worker, counters };
+        let memory = self.memory.as_mut().zip(buf.arena());
+        let buffer = memory.and_then(|(memory, arena)| memory.place(arena, buf, &mut entering));
+        bump(&counters.registered_buffers, u64::from(buffer.is_some()));
+        Places { file: None, buffer }
+    }
+
     /// Takes out what no longer exists.
     pub(super) fn forget(&mut self, number: u64, submitter: &Submitter<'_>) {
         let file = self.files.as_mut().and_then(|files| {
@@ -134,7 +150,7 @@ struct Entering<'a, 'b> {
 
 impl Entering<'_, '_> {
     fn enter(&mut self, known: &Known, entered: std::io::Result<()>) -> State {
-        known.note(self.worker);
+        known.note(self.worker, inbox::forget);
         match entered {
             Ok(()) => State::In,
             Err(_) => {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use io_uring::register::Restriction;
+use io_uring::register::{Probe, Restriction};
 use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
 use super::registered::{self, Tables};
@@ -110,6 +110,44 @@ pub(crate) struct Opened {
     pub(super) tables: Tables,
     /// The flags and tables obtained, and which tables were refused.
     pub(crate) flags: String,
+    pub(crate) abilities: Abilities,
+}
+
+/// What the kernel knows of sockets beyond plain sends and receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// Sends of lent memory (Linux 6.0).
+    pub(crate) zero_copy: bool,
+    /// Receives that go on, into buffers that the ring provides (Linux 6.0).
+    pub(crate) multishot: bool,
+    /// Completions that tell of several buffers (Linux 6.10).
+    pub(crate) bundles: bool,
+    /// Entries that other rings leave in this one (Linux 5.18).
+    pub(crate) messages: bool,
+}
+
+impl Abilities {
+    fn of(ring: &IoUring) -> Abilities {
+        let mut probe = Probe::new();
+        // A kernel that cannot be asked is older than all of this.
+        let is_asked = ring.submitter().register_probe(&mut probe).is_ok();
+        let zero_copy = is_asked && probe.is_supported(opcode::SendZc::CODE);
+        // Receives that go on came with the same version and cannot be asked for by themselves.
+        let (multishot, bundles) = (zero_copy, ring.params().is_feature_recvsend_bundle());
+        let messages = is_asked && probe.is_supported(opcode::MsgRingData::CODE);
+        Abilities { zero_copy, multishot, bundles, messages }
+    }
+
+    /// What is missing, in words.
+    fn describe(self) -> String {
+        let missing = [
+            (!self.zero_copy, ", no zero-copy sends"),
+            (!self.multishot, ", no multishot receives"),
+            (!self.bundles, ", no bundles"),
+            (!self.messages, ", no ring messages"),
+        ];
+        missing.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect()
+    }
 }
 
 /// A ring with as many wished-for flags as the kernel grants, and their names. What makes the kind
@@ -164,8 +202,17 @@ fn check(ring: IoUring, mut flags: String, wish: &Wish) -> Result<Opened, String
     let (tables, words) =
         registered::prepare(&ring, wish.registered_files, wish.registered_buffers);
     flags.push_str(&words);
-    restrict(&ring, wish).map_err(|error| format!("the ring cannot be restricted: {error}"))?;
-    Ok(Opened { ring, tables, flags })
+    let abilities = match wish.kind {
+        Kind::Iopoll => Abilities::default(),
+        Kind::Plain | Kind::Sqpoll(..) => {
+            let abilities = Abilities::of(&ring);
+            flags.push_str(&abilities.describe());
+            abilities
+        }
+    };
+    restrict(&ring, wish, abilities)
+        .map_err(|error| format!("the ring cannot be restricted: {error}"))?;
+    Ok(Opened { ring, tables, flags, abilities })
 }
 
 /// What reads and writes files.
@@ -174,6 +221,9 @@ const TRANSFERS: [u8; 4] =
 /// Changing the tables of registered files and buffers, as the kernel numbers it.
 const FILES_UPDATE: u8 = 6;
 const BUFFERS_UPDATE: u8 = 16;
+/// Letting the ring hand out buffers, and taking them back.
+const PROVIDE: u8 = 22;
+const WITHDRAW: u8 = 23;
 /// What a polled ring cannot do.
 const OTHERS: [u8; 7] = [
     opcode::Fsync::CODE,
@@ -187,7 +237,7 @@ const OTHERS: [u8; 7] = [
 
 /// Allows what this driver does and nothing else: much of io_uring's attack surface lies in
 /// operations that a database never asks for.
-fn restrict(ring: &IoUring, wish: &Wish) -> io::Result<()> {
+fn restrict(ring: &IoUring, wish: &Wish, abilities: Abilities) -> io::Result<()> {
     let others: &[u8] = if wish.kind == Kind::Iopoll { &[] } else { &OTHERS };
     let codes = TRANSFERS.iter().chain(others);
     let mut allowed: Vec<Restriction> = codes.map(|code| Restriction::sqe_op(*code)).collect();
@@ -197,7 +247,18 @@ fn restrict(ring: &IoUring, wish: &Wish) -> io::Result<()> {
     let mut flags = squeue::Flags::empty();
     flags.set(squeue::Flags::FIXED_FILE, wish.registered_files);
     flags.set(squeue::Flags::IO_LINK, wish.kind != Kind::Iopoll);
+    flags.set(squeue::Flags::BUFFER_SELECT, abilities.multishot);
     allowed.push(Restriction::sqe_flags_allowed(flags.bits()));
+    if abilities.zero_copy {
+        allowed.push(Restriction::sqe_op(opcode::SendZc::CODE));
+    }
+    if abilities.messages {
+        allowed.push(Restriction::sqe_op(opcode::MsgRingData::CODE));
+    }
+    if abilities.multishot {
+        allowed.push(Restriction::register_op(PROVIDE));
+        allowed.push(Restriction::register_op(WITHDRAW));
+    }
     if wish.registered_buffers {
         allowed.push(Restriction::register_op(BUFFERS_UPDATE));
         allowed.push(Restriction::sqe_op(opcode::ReadFixed::CODE));

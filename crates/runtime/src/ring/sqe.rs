@@ -4,6 +4,8 @@ use io_uring::{opcode, squeue, types};
 
 use super::registered::Places;
 use crate::net::descriptor::SEND_FLAGS;
+use crate::net::inflow::Inflow;
+use crate::net::lending::Lending;
 use crate::op::{Incoming, Op, Transfer};
 
 /// Most bytes of one kernel transfer; longer ones come back short and are continued.
@@ -32,6 +34,8 @@ pub(super) fn entry(op: &mut Op, places: Places, poll_first: bool) -> squeue::En
             opcode::Send::new(fd, rest.as_ptr(), len).flags(SEND_FLAGS).build()
         }
         Op::Recv(incoming) => recv(incoming, poll_first),
+        Op::Lend(lending) => lend(lending, places),
+        Op::Stream(inflow) => stream(inflow, poll_first),
         Op::Connect(attempt) => {
             let (fd, address) = (types::Fd(attempt.node.raw_fd()), &attempt.address);
             opcode::Connect::new(fd, address.pointer(), address.len).build()
@@ -65,6 +69,42 @@ fn recv(incoming: &mut Incoming, poll_first: bool) -> squeue::Entry {
     let len = len.min(TRANSFER_BYTES_MAX) as u32;
     let order = if poll_first { POLL_FIRST } else { 0 };
     opcode::Recv::new(fd, place, len).ioprio(order).build()
+}
+
+/// All bytes or an error: the kernel goes on when there is room.
+const ALL_FLAGS: i32 = libc::MSG_WAITALL | libc::MSG_NOSIGNAL;
+
+/// As the kernel numbers it: the notification says whether it has copied.
+const REPORT_USAGE: u16 = 8;
+
+fn lend(lending: &Lending, places: Places) -> squeue::Entry {
+    let (fd, bytes) = (types::Fd(lending.node.raw_fd()), lending.bytes());
+    let len = bytes.len().min(TRANSFER_BYTES_MAX) as u32;
+    match lending.is_lent {
+        true => opcode::SendZc::new(fd, bytes.as_ptr(), len)
+            .flags(ALL_FLAGS)
+            .zc_flags(REPORT_USAGE)
+            .buf_index(places.buffer)
+            .build(),
+        false => opcode::Send::new(fd, bytes.as_ptr(), len).flags(ALL_FLAGS).build(),
+    }
+}
+
+fn stream(inflow: &Inflow, poll_first: bool) -> squeue::Entry {
+    let fd = types::Fd(inflow.node.raw_fd());
+    match (&inflow.named, inflow.pool.group()) {
+        (Some(chunk), _) => {
+            let (place, len) = chunk.memory();
+            let len = len.min(TRANSFER_BYTES_MAX) as u32;
+            let order = if poll_first { POLL_FIRST } else { 0 };
+            opcode::Recv::new(fd, place, len).ioprio(order).build()
+        }
+        (None, Some((group, true))) => opcode::RecvMultiBundle::new(fd, group).build(),
+        (None, Some((group, false))) => opcode::RecvMulti::new(fd, group).build(),
+        (None, None) => {
+            unreachable!("a receive of a ring names its buffer or the ring provides it")
+        }
+    }
 }
 
 /// The descriptor, or the place that stands for it.

@@ -6,20 +6,23 @@
 //! the entries are a fraction of the requests in flight, makes several calls where one would do.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use stdx::Key;
 
+use super::messages::{Messages, RUNG};
 use super::owner::Owner;
+use super::provided::Provided;
 use super::registered::{Places, Tables};
-use super::setup::Opened;
+use super::setup::{Abilities, Opened};
 use super::sqe;
 use crate::clock::monotonic_ns;
 use crate::config::Submission;
-use crate::inbox::{Inbox, Unparker};
-use crate::op::{Op, Outcome};
+use crate::inbox::{self, Inbox, Unparker};
+use crate::op::{Op, Outcome, Part, Told};
 use crate::ring::wait::Wait;
 use crate::stats::{Counters, bump};
 
@@ -35,6 +38,9 @@ const PENDING_NS_MAX: u64 = 200_000;
 const BELL: u64 = u64::MAX;
 /// The `user_data` of what ends an operation on a socket; no key either.
 const CANCEL: u64 = u64::MAX - 1;
+
+/// In the result of a notification: the kernel has copied what was lent to it.
+const COPIED: u32 = 1 << 31;
 
 /// In the `user_data` of a sync that is linked to a write, beside the key of that. There are not so many slots.
 const SYNC: u64 = 1 << 31;
@@ -70,6 +76,12 @@ pub(crate) struct Uring {
     /// Entries made whose completions have not been collected.
     unfinished: u32,
     linked: Vec<Linked>,
+    abilities: Abilities,
+    /// Buffers that the kernel hands out, by their group: kept until they are withdrawn, or until the ring,
+    /// which stands before them, is closed.
+    groups: Vec<Option<Rc<Provided>>>,
+    /// Messages to other workers, where this ring delivers them.
+    messages: Option<Messages>,
 }
 
 impl Uring {
@@ -78,6 +90,7 @@ impl Uring {
         opened: Opened,
         inbox: &Arc<Inbox>,
         submission: Submission,
+        wants_messages: bool,
     ) -> io::Result<Uring> {
         // SAFETY: plain system call; the descriptor is checked and owned right away.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
@@ -85,9 +98,15 @@ impl Uring {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a fresh descriptor that nobody else owns.
-        inbox.set_unparker(Unparker::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
+        let event = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
+        let delivers = wants_messages && opened.abilities.messages;
+        let ring = if delivers { Some(Arc::new(duplicate(&opened.ring)?)) } else { None };
+        inbox.set_unparker(Unparker::Event(event, ring));
         assert!(inbox.event_fd().is_some(), "the unparker was just set");
-        Ok(Uring::with(opened, inbox.event_fd(), submission))
+        let mut uring = Uring::with(opened, inbox.event_fd(), submission);
+        uring.messages = delivers.then(Messages::default);
+        inbox::deliver_posts(delivers);
+        Ok(uring)
     }
 
     /// The driver over a ring for polled transfers.
@@ -116,6 +135,9 @@ impl Uring {
             poll_first,
             unfinished: 0,
             linked: Vec::new(),
+            abilities: opened.abilities,
+            groups: Vec::new(),
+            messages: None,
         }
     }
 
@@ -137,6 +159,10 @@ impl Uring {
                 let submitter = self.ring.submitter();
                 self.tables.places(transfer, &submitter, owner.id, owner.counters)
             }
+            Op::Lend(lending) if lending.is_lent => {
+                let submitter = self.ring.submitter();
+                self.tables.buffer_place(&lending.buf, &submitter, owner.id, owner.counters)
+            }
             _ => Places::default(),
         };
         let sync = sqe::sync_behind(op, places);
@@ -153,6 +179,40 @@ impl Uring {
         }
         self.client_pending += u32::from(op.is_client());
         self.is_hurried |= op.is_hurried();
+    }
+
+    /// What the kernel knows of sockets.
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    /// Lets the kernel hand out these buffers.
+    pub(crate) fn provide(&mut self, buffers: &Rc<Provided>) -> io::Result<Option<(u16, bool)>> {
+        if !self.abilities.multishot {
+            return Ok(None);
+        }
+        let free = self.groups.iter().position(Option::is_none).unwrap_or(self.groups.len());
+        let Ok(group) = u16::try_from(free) else {
+            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        };
+        let (address, count) = buffers.queue();
+        let submitter = self.ring.submitter();
+        // SAFETY: the memory of the queue is zeroed, aligned to pages, and kept in `groups` until it is
+        // unregistered or the ring is closed.
+        unsafe { submitter.register_buf_ring_with_flags(address, count, group, 0) }?;
+        if free == self.groups.len() {
+            self.groups.push(None);
+        }
+        self.groups[free] = Some(buffers.clone());
+        Ok(Some((group, self.abilities.bundles)))
+    }
+
+    /// Takes a group of buffers back, of which no operation in flight takes any.
+    pub(crate) fn withdraw(&mut self, group: u16) {
+        let taken = self.ring.submitter().unregister_buf_ring(group);
+        assert!(taken.is_ok(), "a group of buffers is taken out: {taken:?}");
+        let buffers = self.groups[usize::from(group)].take();
+        assert!(buffers.is_some(), "a group is taken back once");
     }
 
     /// Takes a file or an arena that is no more out of the tables.
@@ -204,15 +264,33 @@ impl Uring {
 
     /// A visit of a polled ring with requests in flight: completions come only to who asks. Until
     /// one has come, which takes no longer than the device does, if `wait` says to wait.
-    pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+    pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Told)> {
         assert!(self.event_fd.is_none(), "only a polled ring is polled");
         self.enter(if wait == Wait::No { Wait::No } else { Wait::Forever }, counters);
         self.collect()
     }
 
+    /// Makes entries of the messages that are to be delivered.
+    fn deliver(&mut self, counters: &Counters) {
+        if self.messages.is_none() || !inbox::has_posts() {
+            return;
+        }
+        for post in inbox::take_posts() {
+            let Some(messages) = &mut self.messages else { return };
+            let entry = messages.entry(post);
+            self.push_entry(&entry, counters);
+            bump(&counters.ring_messages, 1);
+            // The other one has nothing else to wait for.
+            self.is_hurried = true;
+        }
+    }
+
     /// True when the pending entries should not wait for the end of the ready work.
     #[inline]
     pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
+        if self.messages.is_some() && inbox::has_posts() {
+            return true;
+        }
         // What is asked of clients' sockets goes when all clients have had their turn, or the slice is over:
         // answers leave together, and the clients that they wake do not each take the core away.
         let pending = self.pending.saturating_sub(self.client_pending);
@@ -222,6 +300,7 @@ impl Uring {
         match self.submission {
             Submission::Adaptive if self.is_hurried => true,
             Submission::Adaptive => monotonic_ns() - self.pending_ns >= PENDING_NS_MAX,
+            Submission::Share(_) if self.messages.is_some() && self.is_hurried => true,
             Submission::Share(share) => pending * share >= transfers.saturating_sub(pending),
             Submission::AtOnce => true,
         }
@@ -247,7 +326,8 @@ impl Uring {
         wait: Wait,
         transfers: u32,
         counters: &Counters,
-    ) -> Vec<(Key, Outcome)> {
+    ) -> Vec<(Key, Told)> {
+        self.deliver(counters);
         if wait != Wait::No {
             self.arm_event(counters);
             self.enter(wait, counters);
@@ -318,13 +398,19 @@ impl Uring {
         }
     }
 
-    fn collect(&mut self) -> Vec<(Key, Outcome)> {
+    fn collect(&mut self) -> Vec<(Key, Told)> {
         let mut ended = Vec::new();
         let mut completions = self.ring.completion();
         assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
         for cqe in &mut completions {
+            if cqe.user_data() == RUNG {
+                // Another worker's message has ended the sleep: the inbox has what it is about.
+                continue;
+            }
+            // More follow: the request is under way.
+            let goes_on = cqueue::more(cqe.flags());
             assert!(self.unfinished > 0, "a completion without a request");
-            self.unfinished -= 1;
+            self.unfinished -= u32::from(!goes_on);
             if cqe.user_data() == CANCEL {
                 continue;
             }
@@ -332,16 +418,43 @@ impl Uring {
                 self.bell_armed = false;
                 continue;
             }
-            let result = match cqe.result() {
-                n if n >= 0 => Ok(n as usize),
-                error => Err(io::Error::from_raw_os_error(-error)),
-            };
+            let messages = self.messages.as_mut();
+            if messages.is_some_and(|sent| sent.ended(cqe.user_data(), cqe.result())) {
+                continue;
+            }
+            let key = Key::from_u64(cqe.user_data());
+            if let Some(part) = part_of(&cqe) {
+                ended.push((key, Told::Part(part)));
+                if goes_on {
+                    continue;
+                }
+            }
+            let result = if cqueue::notif(cqe.flags()) { Ok(0) } else { result_of(&cqe) };
             if let Some((number, count)) = last_of(&mut self.linked, cqe.user_data(), result) {
-                ended.push((Key::from_u64(number), Outcome::Count(count)));
+                ended.push((Key::from_u64(number), Told::End(Outcome::Count(count))));
             }
         }
         ended
     }
+}
+
+fn result_of(cqe: &cqueue::Entry) -> io::Result<usize> {
+    match cqe.result() {
+        n if n >= 0 => Ok(n as usize),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// What a completion says beside the end of its operation.
+fn part_of(cqe: &cqueue::Entry) -> Option<Part> {
+    if cqueue::notif(cqe.flags()) {
+        let is_copied = cqe.result().cast_unsigned() & COPIED != 0;
+        return Some(Part::Returned { is_copied });
+    }
+    if let Some(first) = cqueue::buffer_select(cqe.flags()) {
+        return Some(Part::Arrived { first, bytes: result_of(cqe).unwrap_or(0) });
+    }
+    cqueue::more(cqe.flags()).then(|| Part::Taken(result_of(cqe)))
 }
 
 /// How an operation has ended, with this completion; `None` when another one is to come. A linked write has
@@ -370,8 +483,18 @@ fn last_of(
     Some((write, ended))
 }
 
+/// Another descriptor of a ring, for those who send messages to it.
+fn duplicate(ring: &IoUring) -> io::Result<OwnedFd> {
+    // SAFETY: the ring keeps its descriptor open meanwhile.
+    unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned()
+}
+
 impl Drop for Uring {
     fn drop(&mut self) {
+        if self.messages.is_some() {
+            // What is not under way yet goes by the bell.
+            inbox::deliver_posts(false);
+        }
         // The last request is the event descriptor's: end it, so that nothing is in flight when the ring and
         // then `bell_word` go.
         let one = 1u64.to_ne_bytes();

@@ -23,6 +23,7 @@ use stdx::{Key, Prng, Slab};
 use crate::account::{Account, Accounting, LocalAccount};
 use crate::clock::monotonic_ns;
 use crate::inbox::Inbox;
+use crate::net::tuning::Tuning;
 use crate::ring::Ring;
 use crate::ring::owner::Owner;
 use crate::sim::network::Network;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) attack: bool,
     /// Whether tasks that have not started move.
     pub(crate) migrate: bool,
+    /// How data in bulk goes over sockets.
+    pub(crate) sockets: Tuning,
     /// What each worker has not started yet and others may take.
     pub(crate) unstarted: Vec<stdx::CachePadded<Unstarted>>,
     pub(crate) sleepers: Sleepers,
@@ -103,6 +106,8 @@ pub(crate) struct Worker {
     pub(crate) random: RefCell<Prng>,
     pub(crate) accounting: Accounting,
     stopping: Cell<bool>,
+    /// When it began to wait for what was under way.
+    stopping_ns: Cell<Option<u64>>,
     slice_start_ns: Cell<u64>,
     /// Polls of the last slice took long on average.
     long_polls: Cell<bool>,
@@ -186,6 +191,7 @@ impl Worker {
             random: RefCell::new(seeds.fork()),
             accounting: Accounting::default(),
             stopping: Cell::new(false),
+            stopping_ns: Cell::new(None),
             slice_start_ns: Cell::new(0),
             long_polls: Cell::new(false),
             preempt_calls: Cell::new(0),
@@ -231,6 +237,11 @@ impl Worker {
     /// Whether this is a simulation.
     pub(crate) fn is_simulated(&self) -> bool {
         self.clock.is_some()
+    }
+
+    /// Whether so many bytes are lent to the ring when they are sent.
+    pub(crate) fn lends(&self, bytes: usize) -> bool {
+        self.shared.sockets.lends(bytes) && self.ring.borrow().can_lend()
     }
 
     pub(crate) fn current_account(&self) -> Option<Arc<Account>> {

@@ -11,7 +11,9 @@ use stdx::Key;
 
 use super::Worker;
 use crate::account::LocalAccount;
-use crate::op::{Op, Outcome, Transfer};
+use crate::net::lending::Lending;
+use crate::net::pool::Chunk;
+use crate::op::{Op, Outcome, Part, Told, Transfer};
 use crate::stats::{Counters, add, bump, subtract};
 use crate::worker::entry::OpEntry;
 
@@ -85,20 +87,48 @@ impl Worker {
         }
     }
 
+    /// What a completion of the ring says.
+    pub(crate) fn told(&self, key: Key, told: Told) {
+        match told {
+            Told::Part(part) => self.part(key, part),
+            Told::End(outcome) => self.complete(key, outcome),
+        }
+    }
+
+    /// A part of an operation, which goes on.
+    fn part(&self, key: Key, part: Part) {
+        let (waker, unwanted) = {
+            let mut ops = self.ops.borrow_mut();
+            let entry = ops.get_mut(key).expect("a completion of a known operation");
+            assert!(entry.started && entry.outcome.is_none(), "nothing comes after the end");
+            let unwanted = take_part(self.counters(), entry, part);
+            (entry.waker.take(), unwanted)
+        };
+        drop(unwanted);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// What was waited for where no ring goes on by itself: a socket that is ready is received from
     /// now, and waited for again when nothing has come after all.
     pub(crate) fn arrived(&self, key: Key, outcome: Outcome) {
-        let ended = {
+        let (ended, waker) = {
             let mut ops = self.ops.borrow_mut();
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             let ended = land(entry, outcome);
+            let mut waker = None;
             if ended.is_none() {
                 self.ring.borrow_mut().start(key, &mut entry.op, self.owner());
+                waker = entry.waker.take_if(|_| has_part(&entry.op));
             }
-            ended
+            (ended, waker)
         };
         if let Some(outcome) = ended {
             self.complete(key, outcome);
+        }
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
@@ -143,6 +173,23 @@ impl Worker {
         Some((entry.outcome?, entry.op))
     }
 
+    /// Takes a part of an operation that is under way, or its end, or notes who waits for either.
+    pub(crate) fn poll_part<T>(
+        &self,
+        key: Key,
+        waker: &Waker,
+        take: impl FnOnce(&mut Op) -> Option<T>,
+    ) -> Option<Result<T, (Outcome, Op)>> {
+        let taken = {
+            let mut ops = self.ops.borrow_mut();
+            take(&mut ops.get_mut(key).expect("an operation lives until it is taken").op)
+        };
+        match taken {
+            Some(part) => Some(Ok(part)),
+            None => self.poll_op(key, waker).map(Err),
+        }
+    }
+
     /// Nobody waits for the operation any more. Its memory is freed at once if the kernel has
     /// not seen it or is done with it, else at the completion.
     pub(crate) fn orphan(&self, key: Key) {
@@ -169,6 +216,20 @@ impl Worker {
         self.ring.borrow_mut().prepare(self.owner())
     }
 
+    /// Has nobody read the memory of operations any more: the connections that it was sent over end. Only who
+    /// stops does so.
+    pub(super) fn call_back_memory(&self) {
+        let mut ops = self.ops.borrow_mut();
+        let keys: Vec<Key> = ops.keys().collect();
+        for key in keys {
+            let Some(entry) = ops.get_mut(key) else { continue };
+            if entry.started && entry.outcome.is_none() && entry.op.is_read_on() && !entry.ending {
+                entry.ending = true;
+                self.ring.borrow_mut().break_off(key, &entry.op);
+            }
+        }
+    }
+
     /// Has an operation that may wait for ever end now; its completion comes all the same.
     pub(crate) fn end_early(&self, key: Key) {
         let mut ops = self.ops.borrow_mut();
@@ -185,15 +246,74 @@ impl Worker {
 fn land(entry: &mut OpEntry, outcome: Outcome) -> Option<Outcome> {
     match (&mut entry.op, outcome) {
         (Op::Recv(incoming), Outcome::Count(Ok(_))) if !entry.orphan => match incoming.take() {
-            None if entry.ending => {
-                Some(Outcome::Count(Err(io::Error::from_raw_os_error(libc::ECANCELED))))
-            }
+            None if entry.ending => Some(cancelled()),
             taken => taken.map(Outcome::Count),
         },
+        (Op::Stream(inflow), Outcome::Count(Ok(_))) if !entry.orphan => match inflow.take() {
+            None if entry.ending => Some(cancelled()),
+            taken => taken.map(Outcome::Count),
+        },
+        (Op::Lend(lending), Outcome::Count(Ok(_))) if !entry.orphan => {
+            push_on(lending, entry.ending)
+        }
         (Op::Connect(attempt), Outcome::Count(Ok(_))) => {
             Some(Outcome::Count(attempt.node.take_error().map(|()| 0)))
         }
         (_, outcome) => Some(outcome),
+    }
+}
+
+fn cancelled() -> Outcome {
+    Outcome::Count(Err(io::Error::from_raw_os_error(libc::ECANCELED)))
+}
+
+/// Goes on with a send whose socket has room, or whose memory nobody reads any more.
+fn push_on(lending: &mut Lending, is_ending: bool) -> Option<Outcome> {
+    if lending.taken.is_some() {
+        lending.is_copied = Some(lending.node.copies());
+        return Some(Outcome::Count(Ok(0)));
+    }
+    match lending.push() {
+        // The simulated network reads lent memory on, as the kernel does.
+        true if lending.is_lent && matches!(lending.taken, Some(Ok(_))) => None,
+        true => Some(Outcome::Count(Ok(0))),
+        false if is_ending => Some(cancelled()),
+        false => None,
+    }
+}
+
+/// Notes a part of an operation; what nobody wants of it is given back.
+fn take_part(counters: &Counters, entry: &mut OpEntry, part: Part) -> Vec<Chunk> {
+    match (&mut entry.op, part) {
+        (Op::Stream(inflow), Part::Arrived { first, bytes }) => {
+            let chunks = inflow.pool.land(first, bytes);
+            bump(&counters.multishot_parts, 1);
+            if let Some(local) = &entry.account {
+                add(&local.shard().received_bytes, bytes as u64);
+            }
+            if entry.orphan || bytes == 0 {
+                return chunks;
+            }
+            inflow.arrived.extend(chunks);
+        }
+        (Op::Lend(lending), Part::Taken(result)) => lending.taken = Some(result),
+        (Op::Lend(lending), Part::Returned { is_copied }) => {
+            assert!(lending.taken.is_some(), "memory comes back after it was taken");
+            bump(&counters.lent_sends, 1);
+            bump(&counters.copied_sends, u64::from(is_copied));
+            lending.is_copied = Some(is_copied);
+        }
+        _ => unreachable!("only sends and receives have parts"),
+    }
+    vec![]
+}
+
+/// Whether who waits for a part would get one.
+fn has_part(op: &Op) -> bool {
+    match op {
+        Op::Stream(inflow) => !inflow.arrived.is_empty(),
+        Op::Lend(lending) => lending.taken.is_some(),
+        _ => false,
     }
 }
 
@@ -241,7 +361,15 @@ fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {
         }
         Op::Recv(_) => add(&shard.received_bytes, *bytes as u64),
         Op::Send(_) => add(&shard.sent_bytes, *bytes as u64),
-        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Connect(_) => {}
+        Op::Lend(lending) => match &lending.taken {
+            Some(taken) => add(&shard.sent_bytes, *taken.as_ref().unwrap_or(&0) as u64),
+            None => add(&shard.sent_bytes, *bytes as u64),
+        },
+        // What comes in parts is counted then.
+        Op::Stream(inflow) if inflow.named.is_some() => {
+            add(&shard.received_bytes, *bytes as u64);
+        }
+        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Connect(_) | Op::Stream(_) => {}
     }
 }
 

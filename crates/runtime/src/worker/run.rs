@@ -23,6 +23,10 @@ const GLANCE_POLL_COUNT: u32 = 8;
 /// Polls between two glances at the clock, which costs about as much as a switch.
 const CLOCK_POLL_COUNT: u32 = 32;
 
+/// A worker that stops waits so long for peers to take what was sent to them from lent memory; then their
+/// connections are reset. Whoever wants answers to arrive waits for that himself.
+const LINGER_NS: u64 = 1_000_000_000;
+
 /// The same where connections are waited for and something has completed.
 const ANSWER_NS: u64 = 40_000;
 
@@ -37,6 +41,7 @@ impl Worker {
                 if self.inflight.get() == 0 {
                     return;
                 }
+                self.call_back_late_memory();
             }
             self.slice(SLICE_POLL_COUNT);
             self.fire_timers();
@@ -45,6 +50,16 @@ impl Worker {
                 true => self.visit_ring(),
                 false => self.sleep(),
             }
+        }
+    }
+
+    /// Of what is still read after a while, the peers are not waited for.
+    fn call_back_late_memory(&self) {
+        let now_ns = self.now_ns();
+        let begin_ns = self.stopping_ns.get().unwrap_or(now_ns);
+        self.stopping_ns.set(Some(begin_ns));
+        if now_ns - begin_ns >= LINGER_NS {
+            self.call_back_memory();
         }
     }
 
@@ -249,7 +264,11 @@ impl Worker {
 
     fn wait_in_kernel(&self) {
         let before_ns = self.now_ns();
-        let deadline = self.timers.borrow_mut().next_ns();
+        let timer = self.timers.borrow_mut().next_ns();
+        let deadline = match self.stopping_ns.get() {
+            Some(begin_ns) if before_ns < begin_ns + LINGER_NS => Some(begin_ns + LINGER_NS),
+            _ => timer,
+        };
         let wait = deadline.map_or(Wait::Forever, |ns| Wait::Ns(ns.saturating_sub(before_ns)));
         self.turn(wait);
         let now_ns = self.now_ns();
@@ -260,8 +279,8 @@ impl Worker {
 
     fn turn(&self, wait: Wait) {
         let ended = self.ring.borrow_mut().turn(wait, self.transfers(), self.counters());
-        for (key, outcome) in ended {
-            self.complete(key, outcome);
+        for (key, told) in ended {
+            self.told(key, told);
         }
     }
 
@@ -288,6 +307,7 @@ impl Worker {
         self.stopping.set(true);
         self.take_messages();
         self.drop_tasks();
+        self.call_back_memory();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -93,7 +93,9 @@ impl State {
         if !self.is_sealed {
             self.trace.bytes(bytes);
         }
-        self.ends.get_mut(&id).expect("it was there").unsent.extend(bytes);
+        let end = self.ends.get_mut(&id).expect("it was there");
+        end.unsent.extend(bytes);
+        end.entered += bytes.len() as u64;
         if is_cut {
             self.after(give_up_ns, Event::Broken { to: id, error: libc::ETIMEDOUT });
         }
@@ -147,6 +149,16 @@ impl State {
             true => Ok(()),
             false => failed(libc::EMFILE),
         }
+    }
+
+    /// Whether a request for many receives ends at this one.
+    pub(super) fn ends_shot(&mut self) -> bool {
+        self.prng.chance(self.faults.shot_end)
+    }
+
+    /// Whether memory that was lent is copied all the same.
+    pub(super) fn copies(&mut self) -> bool {
+        self.prng.chance(self.faults.copied)
     }
 
     pub(super) fn take_error(&mut self, id: SocketId) -> io::Result<()> {

@@ -182,6 +182,7 @@ impl State {
         assert!(end.on_way >= count, "what is received was sent");
         end.on_way -= count;
         self.pump(to);
+        self.wake(to);
     }
 
     fn broken(&mut self, to: SocketId, error: i32) {

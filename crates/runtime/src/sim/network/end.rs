@@ -51,6 +51,8 @@ pub(super) struct End {
     pub(super) is_ended: bool,
     pub(super) read_shut: bool,
     pub(super) write_shut: bool,
+    /// Bytes that calls have sent, from the first on.
+    pub(super) entered: u64,
     /// Bytes that wait for the link.
     pub(super) unsent: VecDeque<u8>,
     /// Bytes that are being put on the link now.
@@ -77,6 +79,7 @@ impl End {
             is_ended: false,
             read_shut: false,
             write_shut: false,
+            entered: 0,
             unsent: VecDeque::new(),
             sending: 0,
             on_way: 0,
@@ -112,6 +115,12 @@ impl End {
                 }
                 Interest::HangUp => self.is_ended || self.read_shut,
             }
+    }
+
+    /// Whether the peer has received so many bytes, or never will.
+    pub(super) fn is_received(&self, count: u64) -> bool {
+        let under_way = (self.unsent.len() + self.on_way) as u64;
+        self.phase == Phase::Dead || self.entered - under_way >= count
     }
 
     /// The connection is over: the next call is told why.

@@ -34,6 +34,14 @@ impl Endpoint {
         self.network.state().shutdown(self.id, how)
     }
 
+    pub(crate) fn ends_shot(&self) -> bool {
+        self.network.state().ends_shot()
+    }
+
+    pub(crate) fn copies(&self) -> bool {
+        self.network.state().copies()
+    }
+
     pub(crate) fn take_error(&self) -> io::Result<()> {
         self.network.state().take_error(self.id)
     }

@@ -30,6 +30,7 @@ use end::{End, SocketId};
 use events::{Event, Events};
 use listeners::Listeners;
 use plan::{Link, NetworkFaults};
+use waits::Awaited;
 
 /// What is mixed into the seed of the disk, so that the network has chances of its own.
 const SEED: u64 = 0x006E_6574_776F_726B;
@@ -52,7 +53,7 @@ struct State {
     ends: BTreeMap<SocketId, End>,
     listeners: Listeners,
     /// Who waits for which socket: the worker and its operation.
-    waits: BTreeMap<(SocketId, usize, Key), Interest>,
+    waits: BTreeMap<(SocketId, usize, Key), Awaited>,
     /// The number of the last socket.
     last_id: u64,
     spare_count: usize,
@@ -188,6 +189,8 @@ impl Network {
         let (node, interest) = match op {
             Op::Ready(node, interest, _) => (node, Some(*interest)),
             Op::Recv(incoming) => (&incoming.node, Some(Interest::Read)),
+            Op::Stream(inflow) => (&inflow.node, Some(Interest::Read)),
+            Op::Lend(lending) => (&lending.node, Some(Interest::Write)),
             Op::Connect(attempt) => (&attempt.node, Some(Interest::Write)),
             Op::Send(outgoing) => (&outgoing.node, None),
             _ => unreachable!("files are the disk's"),
@@ -195,7 +198,11 @@ impl Network {
         let id = self.id_of(node);
         let mut state = self.state();
         match (id, interest) {
-            (Some(id), Some(interest)) => state.wait(id, worker, key, interest),
+            (Some(id), Some(_)) if op.is_read_on() => {
+                let count = state.ends.get(&id).map_or(0, |end| end.entered);
+                state.wait(id, worker, key, Awaited::Received(count));
+            }
+            (Some(id), Some(interest)) => state.wait(id, worker, key, Awaited::Ready(interest)),
             (Some(_), None) => state.soon(Event::Lent { worker, key }),
             (None, _) => state.soon(Event::Woken { worker, key, error: Some(libc::EBADF) }),
         }

@@ -55,6 +55,11 @@ pub struct NetworkFaults {
     pub lost: f64,
     /// Probability that a call sends or receives less than it could.
     pub short: f64,
+    /// Probability that a request for many receives ends after one, though more would come, as the kernel
+    /// may have it.
+    pub shot_end: f64,
+    /// Probability that memory which was lent is copied all the same, and told so.
+    pub copied: f64,
     /// Sockets of those who listen, their spare descriptors included: beyond that accepting fails with
     /// EMFILE.
     pub descriptor_count_max: Option<usize>,
@@ -63,6 +68,12 @@ pub struct NetworkFaults {
 impl NetworkFaults {
     /// No connection ends, but calls may be short and segments late: every program must bear it.
     pub fn short_and_late() -> NetworkFaults {
-        NetworkFaults { lost: 0.02, short: 0.2, ..NetworkFaults::default() }
+        NetworkFaults {
+            lost: 0.02,
+            short: 0.2,
+            shot_end: 0.1,
+            copied: 0.5,
+            ..NetworkFaults::default()
+        }
     }
 }
