@@ -122,7 +122,7 @@ fn check(client: &mut Client, Case(ty, bytes, expected): &Case) {
         .expect(name);
     for (key, sent) in [(1, binary(bytes)), (2, text(expected))] {
         let key = text(&format!("{key}"));
-        let alone = shown(client, "select $1::text", &[ty.clone()], &[&sent]);
+        let alone = shown(client, "select $1::text", std::slice::from_ref(ty), &[&sent]);
         assert_eq!(alone.as_deref(), Some(*expected), "{name}");
         let insert = "insert into v values ($1, $2) returning c::text";
         let inserted = shown(client, insert, &[Type::INT4, ty.clone()], &[&key, &sent]);
@@ -140,9 +140,13 @@ fn check(client: &mut Client, Case(ty, bytes, expected): &Case) {
         }
     }
     let null = Sent { bytes: None, is_text: false };
-    assert_eq!(shown(client, "select $1::text", &[ty.clone()], &[&null]), None, "{name}");
+    assert_eq!(
+        shown(client, "select $1::text", std::slice::from_ref(ty), &[&null]),
+        None,
+        "{name}"
+    );
     let insert = "insert into v values (3, $1) returning c::text";
-    assert_eq!(shown(client, insert, &[ty.clone()], &[&null]), None, "{name}");
+    assert_eq!(shown(client, insert, std::slice::from_ref(ty), &[&null]), None, "{name}");
 }
 
 #[test]
@@ -175,7 +179,8 @@ fn what_is_no_value_is_refused_when_it_is_bound() {
         (Type::NUMERIC, 8),
     ];
     let mut state = |ty: &Type, sent: &Sent| {
-        let statement = client.prepare_typed("select $1::text", &[ty.clone()]).expect("prepared");
+        let statement =
+            client.prepare_typed("select $1::text", std::slice::from_ref(ty)).expect("prepared");
         let error = client.query(&statement, &[sent]).expect_err("no value");
         error.code().expect("a code").code().to_owned()
     };
