@@ -79,8 +79,9 @@ class Flood(wire.Connection):
             raise failed[0]
 
     def end_copy(self):
-        """Ends a COPY whose data was sent without waiting for leave, and reads all that it answers."""
-        self.stream.sendall(message(b"c"))
+        """Ends a COPY whose data was sent without waiting for leave, and reads all that it answers. What is sent
+        behind the end is passed over, and must not hold the answer back."""
+        self.stream.sendall(message(b"c") + message(b"d", b"x") + message(b"c"))
         kind, error = b"", None
         while kind != b"Z":
             head = self.input.read(5)
