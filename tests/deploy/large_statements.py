@@ -163,7 +163,7 @@ SHAPES = {
     "EXECUTE": (lambda n: f"prepare p (int) as select $1; execute p({several(lambda i: '1', n, ' + ')}); deallocate p", None, DEEP),
     "options of COPY": (lambda n: f"copy u from stdin with ({several(lambda i: 'format csv', n)})", ..., DEEP + " 42601"),
     "COPY of nested queries": (lambda n: f"copy ({'(' * n}select 1{')' * n}) to stdout", "1", DEEP),
-    "names of a path": (lambda n: f"set search_path to {several(lambda i: 'public', n)}; reset search_path", None, DEEP),
+    "names of a path": (lambda n: f"set search_path to {several(lambda i: 'public', n)}; reset search_path", None, "22023"),
     "tables of DROP": (lambda n: f"drop table if exists {several(lambda i: f'nothing{i}', n)}", None, DEEP),
     "columns of a table": (lambda n: f"create temp table x ({several(lambda i: f'a{i} int', n)}); drop table x", None, DEEP),
     "statements": (lambda n: "select 1;" * min(n, 1_000), "1", DEEP),

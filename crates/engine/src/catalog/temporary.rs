@@ -49,6 +49,8 @@ pub(crate) struct Temporaries {
     apart: BTreeMap<u64, BTreeMap<String, Arc<TableEntry>>>,
     /// In the view of a session: permanent tables behind temporary ones.
     shadowed: Vec<Arc<TableEntry>>,
+    /// In the view of a session: its own temporary tables whose names mean others now.
+    aside: Vec<Arc<TableEntry>>,
 }
 
 impl Snapshot {
@@ -61,12 +63,12 @@ impl Snapshot {
     pub(crate) fn seen_by(&self, seer: &Seer) -> Snapshot {
         let mut view = self.clone();
         let own = view.temporaries.apart.remove(&seer.session).unwrap_or_default();
-        let (aside, placed) = own.into_iter().partition(|(name, _)| seer.leaves_aside(name));
-        let (aside, placed): (BTreeMap<_, _>, BTreeMap<_, _>) = (aside, placed);
-        if !aside.is_empty() {
-            view.temporaries.apart.insert(seer.session, aside);
+        for (name, entry) in own {
+            match seer.leaves_aside(&name) {
+                true => view.temporaries.aside.push(entry),
+                false => view.place(entry),
+            }
         }
-        placed.into_values().for_each(|entry| view.place(entry));
         view
     }
 
@@ -88,7 +90,8 @@ impl Snapshot {
     /// The temporary table of a session, wherever its view has it.
     pub(crate) fn temporary(&self, session: u64, name: &str) -> Option<&Arc<TableEntry>> {
         let placed = self.tables.get(name).filter(|entry| self.is_temporary_id(entry.def.id.0));
-        placed.or_else(|| self.temporaries.apart.get(&session)?.get(name))
+        let aside = || self.temporaries.aside.iter().find(|entry| entry.def.name == name);
+        placed.or_else(aside).or_else(|| self.temporaries.apart.get(&session)?.get(name))
     }
 
     /// The table of this name that all sessions see.
@@ -120,8 +123,7 @@ impl Snapshot {
 
     /// The temporary table with this id that the view leaves aside.
     pub(crate) fn aside_table(&self, id: TableId) -> Option<&Arc<TableEntry>> {
-        let session = self.temporaries.sessions.get(&id.0)?;
-        self.temporaries.apart.get(session)?.values().find(|entry| entry.def.id == id)
+        self.temporaries.aside.iter().find(|entry| entry.def.id == id)
     }
 
     /// The table with this id, if a temporary one hides it.
@@ -163,7 +165,7 @@ impl Snapshot {
 
     /// Takes the view of a session apart again.
     pub(crate) fn settle(&mut self) {
-        let Temporaries { sessions, apart, shadowed } = &mut self.temporaries;
+        let Temporaries { sessions, apart, shadowed, aside } = &mut self.temporaries;
         if sessions.is_empty() {
             return;
         }
@@ -171,6 +173,11 @@ impl Snapshot {
             let name = self.tables.by_id(TableId(*id)).map(|entry| entry.def.name.clone());
             let taken = name.and_then(|name| self.tables.remove(&name));
             if let Some(entry) = taken {
+                apart.entry(*session).or_default().insert(entry.def.name.clone(), entry);
+            }
+        }
+        for entry in aside.drain(..) {
+            if let Some(session) = sessions.get(&entry.def.id.0) {
                 apart.entry(*session).or_default().insert(entry.def.name.clone(), entry);
             }
         }
