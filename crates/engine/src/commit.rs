@@ -218,11 +218,7 @@ impl Committing {
             snapshot.forget_dropped();
             snapshot.forget_comments();
         }
-        // What statements about rows add they have reserved themselves.
-        let adds_trees = !snapshot.trees_since(first_new).is_empty();
-        let spent = (!adds_trees).then(|| store.spend_reserve());
         let reserved = catalog::persist::reserve_for(store, &versions.visible(), &snapshot).await;
-        drop(spent);
         let record_bytes = match reserved {
             Ok(bytes) => bytes,
             Err(error) => {

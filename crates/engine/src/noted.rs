@@ -81,8 +81,6 @@ impl Noted {
     /// Makes the entry what it was. The store gives up when that fails: what is half undone must not
     /// become durable.
     pub(crate) async fn put_back(&self, store: &Store) -> SqlResult<()> {
-        // What was there has to be there again, also on a full disk.
-        let _reserve = store.spend_reserve();
         let done = self.set().await;
         if let Err(error) = &done {
             store.give_up(&format!("a transaction could not be undone: {error}"));

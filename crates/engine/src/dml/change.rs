@@ -312,7 +312,6 @@ async fn apply_all(
 }
 
 async fn undo(trees: &[&Entries], store: &Store) {
-    let _reserve = store.spend_reserve();
     for tree in trees {
         tree.undo(store).await;
     }

@@ -19,7 +19,6 @@ use crate::writing::{Finding, Writing};
 
 /// Deletes rows, and what refers to them where a constraint says so.
 pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
-    let _reserve = writing.db.store().spend_reserve();
     let Some(execution) = delete.execution() else {
         return Box::pin(planned(writing, delete)).await;
     };

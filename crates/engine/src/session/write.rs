@@ -16,9 +16,6 @@ pub(super) async fn write(
     writing: &Writing<'_>,
     statement: Statement,
 ) -> SqlResult<(StatementResult, Vec<Notice>)> {
-    let frees =
-        matches!(statement, Statement::Vacuum(_) | Statement::Drop(_) | Statement::Truncate(_));
-    let _reserve = frees.then(|| writing.db.store().spend_reserve());
     let result = match statement {
         Statement::Analyze { table } => {
             let skipped =
