@@ -146,10 +146,15 @@ impl VisitorMut for Check<'_> {
 
 /// The operand that an expression begins with.
 fn first(expr: &mut Expr) -> &mut Expr {
-    match expr {
-        Expr::BinaryOp { left: inner, .. } | Expr::Cast { expr: inner, .. } => first(inner),
-        whole => whole,
+    let mut at = expr;
+    // A loop: a chain of operators is as deep as it is long.
+    while matches!(at, Expr::BinaryOp { .. } | Expr::Cast { .. }) {
+        at = match at {
+            Expr::BinaryOp { left: inner, .. } | Expr::Cast { expr: inner, .. } => inner,
+            whole => whole,
+        };
     }
+    at
 }
 
 /// Leads a visitor through the expressions of a statement. Whether it is one that takes parameters, and what the
