@@ -19,7 +19,6 @@ of a test harness.
 import argparse
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+import served
 import wire
 
 # How long an attack may go on before it is cancelled.
@@ -222,19 +222,12 @@ ATTACKS = {
 }
 
 
-class Served:
+class Served(served.Served):
     """A server with one worker."""
 
     def __init__(self, binary, folder, memory_mb=512):
-        self.log = pathlib.Path(folder, "log")
-        command = [binary, "serve", "--no-http", "--workers", "1", "--listen", "127.0.0.1:0",
-                   "--memory", f"{memory_mb}MB", "--data", pathlib.Path(folder, "t.dovetail")]
-        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
-        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
-            if self.process.poll() is not None:
-                sys.exit(f"the server did not start:\n{text}")
-            time.sleep(0.05)
-        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
+        data = pathlib.Path(folder, "t.dovetail")
+        super().__init__(binary, data, "--workers", "1", "--memory", f"{memory_mb}MB", log_in=data.parent)
 
     def own_kib(self):
         """Memory of the process that no file is behind."""
@@ -247,9 +240,8 @@ class Served:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return super().stop(patience_s=30)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()

@@ -13,9 +13,7 @@ import argparse
 import os
 import pathlib
 import re
-import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -23,6 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+import served  # noqa: E402
 import wire  # noqa: E402
 
 # What the whole server may have in private memory: what it was told to take, and a half more for the allocator.
@@ -225,11 +224,12 @@ def deaf_reader(server, count):
     return session
 
 
-def long_copy_line(server, count):
-    session = Flood(server.port)
-    session.query("create temp table c (v text)")
-    session.stream.sendall(message(b"Q", b"copy c from stdin\0"))
+def copied(session, statement, head, count):
+    """A COPY of one field that has no end."""
+    session.stream.sendall(message(b"Q", statement + b"\0"))
     try:
+        if head:
+            session.stream.sendall(message(b"d", head))
         for _ in range(max(count // 50, 20)):
             session.stream.sendall(message(b"d", b"x" * (4 << 20)))
         session.end_copy()
@@ -238,24 +238,20 @@ def long_copy_line(server, count):
     except OSError:
         session.states.add("closed")
     return session
+
+
+def long_copy_line(server, count):
+    session = Flood(server.port)
+    session.query("create temp table c (v text)")
+    return copied(session, b"copy c from stdin", b"", count)
 
 
 def binary_copy(server, count):
     """A field of a binary COPY that says to be long."""
     session = Flood(server.port)
     session.query("create temp table b (v bytea)")
-    session.stream.sendall(message(b"Q", b"copy b from stdin (format binary)\0"))
     head = b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0) + struct.pack("!hi", 1, 0x7FFFFFF0)
-    try:
-        session.stream.sendall(message(b"d", head))
-        for _ in range(max(count // 50, 20)):
-            session.stream.sendall(message(b"d", b"x" * (4 << 20)))
-        session.end_copy()
-    except wire.Refused as refused:
-        session.states.add(refused.state)
-    except OSError:
-        session.states.add("closed")
-    return session
+    return copied(session, b"copy b from stdin (format binary)", head, count)
 
 
 def long_messages(server, count):
@@ -317,25 +313,16 @@ class Neighbour(threading.Thread):
         self.session.close()
 
 
-class Served:
+class Served(served.Served):
+    """A server with one worker."""
+
     def __init__(self, binary, folder):
-        self.log = pathlib.Path(folder, "log")
-        command = [binary, "serve", "--no-http", "--listen", "127.0.0.1:0", "--memory", "256MB", "--workers", "1",
-                   "--data", f"{folder}/t.dovetail"]
-        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
-        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
-            if self.process.poll() is not None:
-                sys.exit(f"the server did not start:\n{text}")
-            time.sleep(0.05)
-        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
+        data = pathlib.Path(folder, "t.dovetail")
+        super().__init__(binary, data, "--memory", "256MB", "--workers", "1", log_in=data.parent)
 
     def private_mb(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"RssAnon:\s+(\d+)", status)[1]) // 1024
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE_S)
 
 
 class Sampler(threading.Thread):
@@ -402,7 +389,7 @@ def check_all(binary, names, count, keeps):
             wrong, line = attacked(server, name, count)
             passed, failed = passed + (not wrong), failed + bool(wrong)
             print(f"{line}{'    FAILED: ' + '; '.join(wrong) if wrong else ''}", flush=True)
-        passed, failed = (passed + 1, failed) if server.stop() == 0 else (passed, failed + 1)
+        passed, failed = (passed + 1, failed) if server.stop(patience_s=PATIENCE_S) == 0 else (passed, failed + 1)
     print(f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed; 0 ignored;")
     return failed == 0
 

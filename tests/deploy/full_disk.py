@@ -12,15 +12,13 @@ test harness.
 
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-import wire  # noqa: E402
+from served import Checks, Served  # noqa: E402
 from mounted import FileSystem, Unavailable, skip  # noqa: E402
 
 ROOM = 256 << 10
@@ -73,46 +71,6 @@ class Ballast:
         self.file.unlink(missing_ok=True)
 
 
-class Served:
-    """A server on the file system."""
-
-    def __init__(self, binary, folder):
-        self.log = folder.parent / "log"
-        command = [binary, "serve", "--no-http", "--listen", "127.0.0.1:0", "--memory", "512MB",
-                   "--data", folder / "t.dovetail"]
-        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
-        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
-            if self.process.poll() is not None:
-                sys.exit(f"the server did not start:\n{text}")
-            time.sleep(0.05)
-        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
-
-    def ask(self, text):
-        """The rows, or the SQLSTATE; of a connection of its own, as memory settings are."""
-        session = wire.Connection(self.port)
-        try:
-            return session.query(text)
-        except wire.Refused as refused:
-            return refused
-        finally:
-            session.close()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
-
-
-class Checks:
-    """Counts what holds."""
-
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
-    def check(self, what, holds, detail=""):
-        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
-        print(f"{'ok      ' if holds else 'FAILED  '} {what}{'' if holds else f': {detail}'}", flush=True)
-
-
 def fill(server):
     """Fills the pages of the file that nothing uses: tables are written anew when many rows come, so
     what is left free may be much."""
@@ -152,14 +110,14 @@ def with_room(server, checks):
 
 def run(binary, folder):
     checks, ballast = Checks(), Ballast(folder)
-    server = Served(binary, folder)
+    server = Served(binary, folder / "t.dovetail", "--memory", "512MB", log_in=folder.parent)
     answer = server.ask(SETUP)
     checks.check("setup", isinstance(answer, list), answer)
     before = server.ask(STATE)
     ballast.add()
     without_room(server, checks, before)
     checks.check("stops without room", server.stop() == 0, server.log.read_text())
-    server = Served(binary, folder)
+    server = Served(binary, folder / "t.dovetail", "--memory", "512MB", log_in=folder.parent)
     now = server.ask(STATE)
     checks.check("after a restart without room: as before", now == before, now)
     ballast.drop()
@@ -168,7 +126,7 @@ def run(binary, folder):
     checks.check("stops", server.stop() == 0, server.log.read_text())
     done = subprocess.run([binary, "check", folder / "t.dovetail"], capture_output=True, text=True)
     checks.check("checked offline", done.returncode == 0, done.stdout + done.stderr)
-    server = Served(binary, folder)
+    server = Served(binary, folder / "t.dovetail", "--memory", "512MB", log_in=folder.parent)
     checks.check("after a restart: as before", server.ask(STATE) == after)
     server.stop()
     return result(checks.passed, checks.failed, 0)

@@ -119,6 +119,9 @@ SHAPES = {
     "UNION": (lambda n: f"select count(*) from ({several(lambda i: f'select {i}', n, ' union ')}) s", str, DEEP),
     "EXCEPT": (lambda n: f"select count(*) from ({several(lambda i: f'select {i}', n, ' except ')}) s", "1", DEEP),
     # Nesting.
+    "1,000 parentheses": (lambda _: f"select {'(' * 1_000}1{')' * 1_000}", "1", ""),
+    "1,000 CASE": (lambda _: f"select {'case when true then ' * 1_000}1{' end' * 1_000}", "1", ""),
+    "100 derived tables": (lambda _: f"select * from {'(select * from ' * 100}(select 1) s{''.join(f') s{i}' for i in range(100))}", "1", ""),
     "parentheses": (lambda n: f"select {'(' * n}1{')' * n}", "1", DEEP),
     "calls": (lambda n: f"select {'abs(' * n}1{')' * n}", "1", DEEP),
     "CASE in CASE": (lambda n: f"select {'case when true then ' * n}1{' end' * n}", "1", DEEP),

@@ -15,44 +15,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-import wire  # noqa: E402
-
-
-class Served:
-    def __init__(self, binary, data, *flags):
-        self.log = data.parent / "log"
-        command = [binary, "serve", "--no-http", "--listen", "127.0.0.1:0", "--memory", "128MB", "--data", data, *flags]
-        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
-        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
-            if self.process.poll() is not None:
-                sys.exit(f"the server did not start:\n{text}")
-            time.sleep(0.05)
-        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
-
-    def ask(self, text):
-        session = wire.Connection(self.port)
-        try:
-            return session.query(text)
-        finally:
-            session.close()
-
-    def end(self, number):
-        self.process.send_signal(number)
-        self.process.wait(60)
-        self.log.unlink()
-
-
-class Checks:
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
-    def check(self, what, holds, detail=""):
-        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
-        print(f"{'ok      ' if holds else 'FAILED  '} {what}{'' if holds else f': {detail}'}", flush=True)
+from served import Checks, Served  # noqa: E402
 
 
 def sums(folder):
@@ -83,13 +49,14 @@ def rows(binary, data):
 def run(binary, scratch):
     checks = Checks()
     home, archive, data = scratch / "home", scratch / "home" / "archive", scratch / "home" / "t.dovetail"
+    flags = ["--memory", "128MB", "--archive", archive]
     home.mkdir()
-    server = Served(binary, data, "--archive", archive)
+    server = Served(binary, data, *flags, log_in=scratch)
     server.ask("create table t (i int primary key, v text); create index on t (v)")
     server.ask("insert into t select i, 'v' || i from generate_series(1, 2000) as g(i)")
     server.ask(f"backup database to '{scratch}/backup'")
     server.ask("insert into t select i, 'w' || i from generate_series(2001, 2500) as g(i)")
-    server.end(signal.SIGKILL)
+    server.stop(signal.SIGKILL)
     leaves_all(checks, binary, "killed", home, data)
     leaves_all(checks, binary, "killed, again", home, data)
 
@@ -98,9 +65,9 @@ def run(binary, scratch):
     shutil.copy2(data, crashed / "t.dovetail")
     leaves_all(checks, binary, "a copy of it", crashed, crashed / "t.dovetail")
 
-    server = Served(binary, data, "--archive", archive)
+    server = Served(binary, data, *flags, log_in=scratch)
     server.ask("delete from t where i <= 100")
-    server.end(signal.SIGTERM)
+    server.stop()
     leaves_all(checks, binary, "stopped", home, data)
     data.chmod(0o444)
     leaves_all(checks, binary, "stopped, of which nothing may be written", home, data)
@@ -126,10 +93,10 @@ def run(binary, scratch):
     (damaged / "t.dovetail").write_bytes(content)
     leaves_all(checks, binary, "damaged", damaged, damaged / "t.dovetail", damaged=True)
 
-    server = Served(binary, data, "--archive", archive)
+    server = Served(binary, data, *flags, log_in=scratch)
     checks.check("goes on", server.ask("select count(*) from t") == [["2400"]])
     checks.check("a check of a file in use is refused", ran(binary, "check", data).returncode == 2)
-    server.end(signal.SIGTERM)
+    server.stop()
     word = "FAILED" if checks.failed else "ok"
     print(f"test result: {word}. {checks.passed} passed; {checks.failed} failed; 0 ignored;")
     return checks.failed == 0

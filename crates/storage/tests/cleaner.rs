@@ -1,33 +1,14 @@
 //! The cleaner of files whose pages lie out of place, full volumes, and space that is given back
 //! (`docs/format/places.md`).
 
-use runtime::fs::Durability;
+mod placed;
+
+use placed::{PATH, key, options, simulated};
+use runtime::IoCounters;
 use runtime::sim::{Disk, FaultPlan};
-use runtime::{Config, IoCounters, RingChoice, Runtime};
-use storage::{Layout, PlaceStats, Result, Store, StoreOptions, Tree};
+use storage::{PlaceStats, Result, Store, Tree};
 
-const PATH: &str = "/db";
-const PAGE: usize = 4096;
 const ROWS: u32 = 4000;
-
-fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
-    disk: &Disk,
-    make: impl FnOnce() -> F + Send + 'static,
-) -> T {
-    let ring = RingChoice::Sim(disk.clone());
-    let config = Config { workers: 1, ring, attack: false, ..Config::default() };
-    Runtime::start(config).expect("a simulated runtime starts").block_on(make)
-}
-
-fn options() -> StoreOptions {
-    let layout = Layout::OutOfPlace { extent_pages: 16 };
-    let log_durability = Some(Durability::Sync);
-    StoreOptions { pool_bytes: 48 * PAGE, layout, log_durability, ..StoreOptions::default() }
-}
-
-fn key(row: u32) -> [u8; 4] {
-    row.to_be_bytes()
-}
 
 async fn load(store: &Store, rows: u32) -> Result<Tree> {
     let tree = store.tree(store.create_tree().await?)?;
@@ -66,7 +47,7 @@ fn check_fill(stats: &PlaceStats) {
 #[test]
 fn extents_are_cleaned_without_a_checkpoint() {
     simulated(&Disk::new(1), || async {
-        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let store = Store::create(PATH.as_ref(), options(48)).await.unwrap();
         let tree = load(&store, ROWS).await.unwrap();
         store.checkpoint().await.unwrap();
         let number = store.checkpoint_number();
@@ -89,7 +70,7 @@ fn cut_at(write: Option<u64>) -> (Disk, u64) {
     let disk = Disk::new(2);
     let machine = disk.clone();
     let writes = simulated(&disk, move || async move {
-        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let store = Store::create(PATH.as_ref(), options(48)).await.unwrap();
         let tree = load(&store, ROWS).await.unwrap();
         change(&tree, 2).await.unwrap();
         store.checkpoint().await.unwrap();
@@ -119,7 +100,7 @@ async fn rows_of(store: &Store) -> Vec<u8> {
 fn the_last_checkpoint_is_found_whatever_was_moved_since() {
     let found = |disk: &Disk| {
         simulated(disk, || async {
-            let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+            let store = Store::open(PATH.as_ref(), options(48)).await.unwrap();
             store.verify().await.unwrap();
             rows_of(&store).await
         })
@@ -155,7 +136,7 @@ fn a_full_volume_takes_what_frees_space() {
     let disk = Disk::new(3);
     let inside = disk.clone();
     simulated(&disk, move || async move {
-        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let store = Store::create(PATH.as_ref(), options(48)).await.unwrap();
         let other = load(&store, ROWS).await.unwrap();
         let tree = load(&store, 10).await.unwrap();
         store.checkpoint().await.unwrap();
@@ -189,7 +170,7 @@ fn a_full_volume_takes_what_frees_space() {
 fn space_is_given_back_to_the_file_system_and_asked_for_again() {
     let disk = Disk::new(4);
     simulated(&disk, || async {
-        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let store = Store::create(PATH.as_ref(), options(48)).await.unwrap();
         for round in 0..3 {
             let tree = load(&store, 10 * ROWS).await.unwrap();
             store.checkpoint().await.unwrap();
@@ -206,7 +187,7 @@ fn space_is_given_back_to_the_file_system_and_asked_for_again() {
             assert!(given_back > 4 << 20, "round {round}: {given_back} bytes");
         }
         store.close().await;
-        let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+        let store = Store::open(PATH.as_ref(), options(48)).await.unwrap();
         load(&store, 10 * ROWS).await.unwrap();
         store.checkpoint().await.unwrap();
         store.verify().await.unwrap();

@@ -1,38 +1,19 @@
 //! Files whose pages lie out of place: what is not as in others (`docs/format/places.md`).
 
-use runtime::fs::Durability;
+mod placed;
+
+use placed::{PAGE, PATH, key, options, simulated};
+use runtime::IoCounters;
 use runtime::sim::Disk;
-use runtime::{Config, IoCounters, RingChoice, Runtime};
 use storage::{
     ArchiveOptions, Damage, FILE_VERSION, Layout, Result, StorageError, Store, StoreOptions,
 };
 
-const PATH: &str = "/db";
-const PAGE: usize = 4096;
 const ROWS: u32 = 3000;
-
-fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
-    disk: &Disk,
-    make: impl FnOnce() -> F + Send + 'static,
-) -> T {
-    let ring = RingChoice::Sim(disk.clone());
-    let config = Config { workers: 1, ring, attack: false, ..Config::default() };
-    Runtime::start(config).expect("a simulated runtime starts").block_on(make)
-}
-
-fn options() -> StoreOptions {
-    let layout = Layout::OutOfPlace { extent_pages: 16 };
-    let log_durability = Some(Durability::Sync);
-    StoreOptions { pool_bytes: 64 * PAGE, layout, log_durability, ..StoreOptions::default() }
-}
-
-fn key(row: u32) -> [u8; 4] {
-    row.to_be_bytes()
-}
 
 /// A tree of some 100 pages, changed in `rounds` rounds of which each ends with a checkpoint.
 async fn changed(rounds: u32) -> Result<Store> {
-    let store = Store::create(PATH.as_ref(), options()).await?;
+    let store = Store::create(PATH.as_ref(), options(64)).await?;
     let tree = store.tree(store.create_tree().await?)?;
     let mut loader = tree.bulk_loader().await?;
     for row in 0..ROWS {
@@ -65,7 +46,7 @@ fn the_file_is_of_a_version_of_its_own_and_keeps_its_layout() {
     simulated(&disk, || async { changed(1).await.unwrap().close().await });
     assert_eq!(bytes_of(&disk)[8..12], FILE_VERSION.to_le_bytes());
     simulated(&disk, || async {
-        let others = StoreOptions { layout: Layout::InPlace, ..options() };
+        let others = StoreOptions { layout: Layout::InPlace, ..options(64) };
         let store = Store::open(PATH.as_ref(), others).await.unwrap();
         store.catalog().insert(b"a", b"b").await.unwrap();
         store.checkpoint().await.unwrap();
@@ -75,7 +56,7 @@ fn the_file_is_of_a_version_of_its_own_and_keeps_its_layout() {
     assert_eq!(bytes_of(&disk)[8..12], FILE_VERSION.to_le_bytes());
     let in_place = Disk::new(2);
     simulated(&in_place, || async {
-        let options = StoreOptions { layout: Layout::InPlace, ..options() };
+        let options = StoreOptions { layout: Layout::InPlace, ..options(64) };
         Store::create(PATH.as_ref(), options).await.unwrap().close().await;
     });
     assert_eq!(bytes_of(&in_place)[8..12], 5u32.to_le_bytes(), "older programs read those");
@@ -86,7 +67,7 @@ fn an_archive_is_refused_before_anything_is_made() {
     simulated(&Disk::new(1), || async {
         let archive =
             Some(ArchiveOptions { folder: "/archive".into(), tell: std::sync::Arc::new(|_| {}) });
-        let refused = Store::create(PATH.as_ref(), StoreOptions { archive, ..options() }).await;
+        let refused = Store::create(PATH.as_ref(), StoreOptions { archive, ..options(64) }).await;
         assert!(matches!(refused.err(), Some(StorageError::Option(_))));
         assert!(!runtime::fs::exists(PATH).await.unwrap());
     });
@@ -116,7 +97,7 @@ fn an_older_image_of_the_same_page_is_not_served() {
             assert!(differs == 0 || copy.rot(PATH, (at + byte) as u64, differs));
         }
         let found = simulated(&copy, || async {
-            Store::open(PATH.as_ref(), options()).await?.verify().await.map(drop)
+            Store::open(PATH.as_ref(), options(64)).await?.verify().await.map(drop)
         });
         match found {
             // This image was outdated itself.
