@@ -12,6 +12,7 @@ use sql::expr::Expr;
 use types::SqlResult;
 
 use crate::batch;
+use crate::footprint::{WAITING_BYTES, batch_bytes};
 use crate::groups::{Grouping, Groups, Partial};
 use crate::jobs::Parallelism;
 use crate::locals::Locals;
@@ -45,6 +46,7 @@ struct Local {
     /// Small batches wait here for company: expressions cost per batch.
     waiting: Vec<RecordBatch>,
     waiting_rows: usize,
+    waiting_bytes: usize,
     groups: Option<Groups>,
     /// Bytes of the groups as they are counted in the reservation.
     counted: usize,
@@ -112,7 +114,7 @@ impl AggregateSink {
             return Ok(());
         }
         let waiting = std::mem::take(&mut local.waiting);
-        local.waiting_rows = 0;
+        (local.waiting_rows, local.waiting_bytes) = (0, 0);
         let rows = match waiting.as_slice() {
             [one] => one.clone(),
             many => batch::concat(&self.grouping.input, many)?,
@@ -169,7 +171,12 @@ impl Sink for AggregateSink {
             return Ok(None);
         }
         // Few rows that wait may point into the strings of many.
-        local.waiting.push(batch::compact(rows));
+        let rows = batch::compact(rows);
+        local.waiting_bytes += batch_bytes(&rows);
+        local.waiting.push(rows);
+        if local.waiting_bytes >= WAITING_BYTES {
+            self.flush(&mut local)?;
+        }
         Ok(None)
     }
 

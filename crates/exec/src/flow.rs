@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use types::SqlResult;
 
 use crate::batch;
+use crate::footprint::{WAITING_BYTES, batch_bytes};
 use crate::lookup::LookupOp;
 use crate::map::Map;
 use crate::memory::Reservation;
@@ -181,7 +182,8 @@ impl Flow {
         let gathered = &mut self.gathered[at];
         let schema = batch.schema();
         gathered.push(batch);
-        if gathered.iter().map(RecordBatch::num_rows).sum::<usize>() < row_count {
+        let has_few_rows = gathered.iter().map(RecordBatch::num_rows).sum::<usize>() < row_count;
+        if has_few_rows && gathered.iter().map(batch_bytes).sum::<usize>() < WAITING_BYTES {
             return Ok(None);
         }
         let batches = std::mem::take(gathered);

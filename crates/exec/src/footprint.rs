@@ -7,6 +7,9 @@ use arrow_schema::DataType;
 /// A batch's own overhead: its vectors of columns and the headers of their buffers.
 const COLUMN_BYTES: usize = 128;
 
+/// Small batches wait for company until they have so many bytes: rows that are large are few.
+pub(crate) const WAITING_BYTES: usize = 1 << 20;
+
 /// Bytes that the rows of `batch` take. Buffers that it shares with other batches count for what it
 /// uses of them, so that the parts of a batch that was cut add up to the whole.
 pub fn batch_bytes(batch: &RecordBatch) -> usize {

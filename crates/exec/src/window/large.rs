@@ -11,6 +11,7 @@ use sql::expr::{Piece, Running, WindowExpr};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
+use crate::footprint::{WAITING_BYTES, column_bytes};
 use crate::sort::RowOrder;
 use crate::spill::Block;
 use crate::workspace::Workspace;
@@ -155,6 +156,7 @@ struct Values {
     /// Values that wait to be written, and how many.
     waiting: Vec<ArrayRef>,
     waiting_count: usize,
+    waiting_bytes: usize,
     pieces: VecDeque<Stored>,
 }
 
@@ -169,7 +171,8 @@ impl Values {
     fn new(function: &WindowExpr, space: &Workspace) -> Values {
         let schema = Arc::new(Schema::new(vec![Field::new("value", function.given_type(), true)]));
         let (waiting, pieces) = (vec![], VecDeque::new());
-        Values { space: space.clone(), schema, waiting, waiting_count: 0, pieces }
+        let (waiting_count, waiting_bytes) = (0, 0);
+        Values { space: space.clone(), schema, waiting, waiting_count, waiting_bytes, pieces }
     }
 
     async fn add(&mut self, pieces: Vec<Piece>) -> SqlResult<()> {
@@ -177,8 +180,10 @@ impl Values {
             match piece {
                 Piece::Each(values) => {
                     self.waiting_count += values.len();
+                    self.waiting_bytes += column_bytes(&values);
                     self.waiting.push(values);
-                    if self.waiting_count >= self.space.batch_rows {
+                    let has_many_rows = self.waiting_count >= self.space.batch_rows;
+                    if has_many_rows || self.waiting_bytes >= WAITING_BYTES {
                         self.flush().await?;
                     }
                 }
@@ -193,7 +198,7 @@ impl Values {
 
     /// Writes what waits.
     async fn flush(&mut self) -> SqlResult<()> {
-        self.waiting_count = 0;
+        (self.waiting_count, self.waiting_bytes) = (0, 0);
         if self.waiting.is_empty() {
             return Ok(());
         }
