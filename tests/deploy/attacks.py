@@ -87,7 +87,7 @@ WITHIN = {
 T, I, A = "repeat('ab', 500)", "50000000", "array[1, 2, 3]"
 CALLS = [[T], [I], [T, T], [T, I], [I, I], [A, T], [I, f"array[{I}]"], [A, A], [T, T, T], [T, I, T], [I, I, I], [T, T, I]]
 
-# What acts on the server or on other sessions, or waits.
+# Functions that act on the server or on other sessions, or wait.
 EXEMPT = ("pg_", "lo_", "set", "nextval", "currval", "txid_", "ts_", "query_to", "table_to", "schema_to", "database_to")
 
 SETUP = """
@@ -339,7 +339,7 @@ def check_functions(server):
 
 
 def is_right(attack, wanted):
-    """Whether an attack ended as it must: None is any rows."""
+    """True if an attack ended as it must: None is any rows."""
     if isinstance(wanted, set):
         return attack.outcome in wanted
     is_one = attack.rows is not None and (wanted is None or [list(row) for row in attack.rows] == [[wanted]])
@@ -347,7 +347,7 @@ def is_right(attack, wanted):
 
 
 def check_within(binary, names, calls_functions):
-    """What asks for much of a small server: how many attacks ended as they must, and how many did not."""
+    """Statements that ask for much of a small server: how many attacks ended as they must, and how many did not."""
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="dovetail-test-") as folder:
         server = Served(binary, folder, SMALL_MEMORY_MB)

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import served  # noqa: E402
 import wire  # noqa: E402
 
-# What the whole server may have in private memory: what it was told to take, and a half more for the allocator.
+# Private memory of the whole server, at most: what it was told to take, and a half more for the allocator.
 RSS_LIMIT_MB = 384
 # How long anything may take before it counts as hanging.
 PATIENCE_S = 120
@@ -339,7 +339,7 @@ class Sampler(threading.Thread):
 
 
 def attacked(server, name, count):
-    """What is wrong, if anything, and a line about it."""
+    """The fault, if there is one, and a line about it."""
     before = server.private_mb()
     neighbour, sampler = Neighbour(server.port), Sampler(server)
     neighbour.start()

@@ -44,7 +44,7 @@ SETUP = """
     insert into k values (1, 1);
 """
 
-# What is known to be refused wrongly, and why; counted as ignored.
+# Statements that are known to be refused wrongly, and why; counted as ignored.
 KNOWN = {
     "a LIKE pattern": "a pattern becomes a regular expression, whose size has a limit",
     "OR of IS NOT DISTINCT FROM": "the parser takes all that follows for the right side, as deep as it is long",
@@ -71,7 +71,7 @@ def above(count):
     return str(min(20, count - 1))
 
 
-# What a shape gives: its text for so many elements, and the right value for so many, or the limits besides.
+# Texts of a shape for so many elements, and the right value for so many, or the limits besides.
 SHAPES = {
     # Lists.
     "rows in a list of rows": (lambda n: f"select (1, 2) in ({several(lambda i: f'({i + 5}, {i})', n)})", "f", ""),

@@ -61,7 +61,8 @@ enum BenchCommand {
     Rows(ScratchArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
-    /// Rows sent by all nodes to all others: io_uring with and without what it has for sockets, and epoll
+    /// Rows sent by all nodes to all others: io_uring with and without what it has for sockets, and
+    /// epoll
     Shuffle(ShuffleArgs),
     /// Random tree operations with faults and crashes in the simulator
     Sim(SimArgs),

@@ -92,8 +92,8 @@ fn not_started(error: &std::io::Error) -> SqlError {
 /// Files, listeners, HTTP and those that have not logged in yet.
 const DESCRIPTORS_BESIDE_CLIENTS: u64 = 200;
 
-/// Fewer are not enough for the server itself: the file, the log and the archive, and for each worker its ring,
-/// its wake-up and what it opens for a statement.
+/// Fewer are not enough for the server itself: the file, the log and the archive, and for each
+/// worker its ring, its wake-up and what it opens for a statement.
 fn descriptors_min(workers: u64) -> u64 {
     32 + 8 * workers
 }

@@ -18,13 +18,13 @@ pub struct ShuffleArgs {
     /// Nodes, each a thread with connections to all others
     #[arg(long, default_value_t = 2)]
     nodes: usize,
-    /// What each node scans
+    /// Bytes that each node scans
     #[arg(long, default_value = "256MB", value_parser = parse_bytes)]
     bytes: usize,
     /// Bytes of a tuple; several are run one after the other
     #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024, 4096])]
     tuples: Vec<usize>,
-    /// What is sent at a time
+    /// Bytes that are sent at a time
     #[arg(long, default_value = "1MiB", value_parser = parse_bytes)]
     batch: usize,
     /// A buffer that is received into

@@ -64,7 +64,7 @@ struct Inner {
     configuration: RwLock<Arc<Configuration>>,
     /// Counts the configurations: sessions look at it before each statement.
     configuration_count: AtomicU64,
-    /// What is done on threads of their own.
+    /// Work on threads of its own.
     beside: Beside,
     /// Generic plans of statements that run again.
     plans: Plans,

@@ -1,5 +1,5 @@
-//! The memory of what a session keeps between its statements, and of messages on their way to it: prepared
-//! statements, portals with their values, long messages.
+//! The memory of what a session keeps between its statements, and of messages on their way to it:
+//! prepared statements, portals with their values, long messages.
 
 use std::sync::Arc;
 

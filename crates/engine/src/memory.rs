@@ -72,8 +72,8 @@ impl Shares {
         (self.operators / 2).min(SORT_BYTES_MAX)
     }
 
-    /// Memory for what sessions keep between their statements, and for messages on their way: three quarters of it
-    /// are given out, a quarter of all memory.
+    /// Memory for what sessions keep between their statements, and for messages on their way: three
+    /// quarters of it are given out, a quarter of all memory.
     pub(crate) fn sessions(&self) -> usize {
         self.total / 3
     }

@@ -51,8 +51,8 @@ pub struct Options {
     pub configuration: Arc<Configuration>,
     /// Where what becomes of the database is archived, so that a backup leads to any later moment.
     pub archive: Option<ArchiveOptions>,
-    /// The database file is only read, and stays as it is: what is written, recovery included, is gone with the
-    /// process.
+    /// The database file is only read, and stays as it is: what is written, recovery included, is
+    /// gone with the process.
     pub unchanged: bool,
     /// Who is told how far recovery has come, if it takes long.
     pub recovery_watch: Option<RecoveryWatch>,

@@ -64,7 +64,7 @@ impl Session {
         let given = |key: &Parameter| key.ty.map_or(0, |ty| oid::of_logical(ty).oid);
         let given: Vec<u32> = keys.iter().map(given).collect();
         let views = &self.database().snapshot().views;
-        // What takes long is planned where nobody waits, not looked at here.
+        // A long plan is made where nobody waits, not here.
         if let Statement::Query(query) = template.bind(keys).ok()?
             && query.is_large(&|name| views.get(name).cloned())
         {

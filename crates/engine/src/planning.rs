@@ -76,8 +76,8 @@ pub(crate) async fn entered<T>(
     .await
 }
 
-/// What the expressions of a statement may take that are computed outside of a plan: its values, those of the rows
-/// that it changes.
+/// Limits of the expressions of a statement that are computed outside of a plan: its values, those
+/// of the rows that it changes.
 struct StatementLimits {
     check: InterruptCheck,
     memory: Arc<Reservation>,
@@ -98,7 +98,7 @@ impl Limits for StatementLimits {
         self.memory.grow(bytes)
     }
 
-    /// Who computes it counts what he keeps.
+    /// The caller that computes it counts the memory that it keeps.
     fn computed(&self) {
         self.memory.shrink(self.memory.used());
     }

@@ -287,7 +287,7 @@ impl Settings {
         self.device.unwrap_or_else(known)
     }
 
-    /// Whether names without a schema are found in `public`: no other schema is there.
+    /// True if names without a schema are found in `public`: no other schema is there.
     pub(crate) fn finds_public(&self) -> bool {
         let mut schemas = self.search_path.split(',').map(str::trim);
         schemas.any(|schema| match schema.strip_prefix('"') {

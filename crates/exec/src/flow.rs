@@ -86,7 +86,7 @@ impl Flow {
             match stage.tail.ops.get(at) {
                 None => {
                     let rows = self.first_rows(at, batch);
-                    // Who takes them counts them.
+                    // The target counts them.
                     drop(held);
                     stage.tail.target.push(&stage.run, rows).await?;
                 }

@@ -289,8 +289,8 @@ impl Groups {
         Ok(columns)
     }
 
-    /// The group columns, then the aggregates: one row per group. Other tasks have their turn between the
-    /// columns.
+    /// The group columns, then the aggregates: one row per group. Other tasks have their turn
+    /// between the columns.
     pub(crate) async fn finish(mut self, grouping: &Grouping) -> SqlResult<RecordBatch> {
         let mut columns = self.key_columns(grouping)?;
         let (mut own, mut sums) = (vec![], vec![]);

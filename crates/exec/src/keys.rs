@@ -217,7 +217,8 @@ impl KeyCoder {
         Ok(KeyBatch { keys: Keys::Bytes(keys), hashes, nulls })
     }
 
-    /// The columns that `keys` were made of, in the form that equal values share; `null` is the position of the one null integer key.
+    /// The columns that `keys` were made of, in the form that equal values share; `null` is the
+    /// position of the one null integer key.
     pub(crate) fn decode(&self, keys: &Keys, null: Option<usize>) -> SqlResult<Vec<ArrayRef>> {
         match (keys, &self.form) {
             (Keys::Ints(values), _) => {

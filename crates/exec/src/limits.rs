@@ -1,8 +1,8 @@
-//! What the expressions of a query may take while they are computed.
+//! Limits of the expressions of a query while they are computed.
 //!
-//! They are computed without waiting, on a worker that others wait for. So a first try has little time and little
-//! memory: what needs more is computed for fewer rows at once, and what one row needs on a thread beside the workers,
-//! with the memory that the query can have.
+//! They are computed without waiting, on a worker that others wait for. So a first try has little
+//! time and little memory: what needs more is computed for fewer rows at once, and what one row
+//! needs on a thread beside the workers, with the memory that the query can have.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -16,14 +16,15 @@ use crate::memory::Reservation;
 use crate::run::Run;
 use crate::scope::{Scope, halted};
 
-/// Time of a first try: a slice of a worker is not much longer, and a thread costs some hundred times less.
+/// Time of a first try: a slice of a worker is not much longer, and a thread costs some hundred
+/// times less.
 const TRY_TIME: Duration = Duration::from_millis(10);
 
-/// Memory of values that a first try makes: what a batch of the usual size has. Every part of a source in work may
-/// have as much in hand.
+/// Memory of values that a first try makes: what a batch of the usual size has. Every part of a
+/// source in work may have as much in hand.
 pub(crate) const TRY_BYTES: usize = 1 << 20;
 
-/// Whether a query, or the part of it that asks, is still wanted.
+/// Asks for the part of a query that computes if its rows are still wanted.
 pub(crate) struct Wanted {
     run: Arc<Run>,
     scope: Arc<Scope>,
@@ -38,8 +39,8 @@ pub(crate) struct Try {
     is_long: AtomicBool,
 }
 
-/// Memory that every thread beside the workers may take without asking: there are few of them. An expression over
-/// values of ordinary size needs no more.
+/// Memory that every thread beside the workers may take without asking: there are few of them. An
+/// expression over values of ordinary size needs no more.
 pub(crate) const FREE_BYTES: usize = 4 << 20;
 
 /// All that a query can have.
@@ -72,12 +73,12 @@ impl Try {
         Try { wanted: Wanted::new(run, scope), begun, taken, is_large, is_long }
     }
 
-    /// Whether it ended since its values are large.
+    /// True if it ended since its values are large.
     pub(crate) fn is_large(&self) -> bool {
         self.is_large.load(Relaxed)
     }
 
-    /// Whether it ended since it took long.
+    /// True if it ended since it took long.
     pub(crate) fn is_long(&self) -> bool {
         self.is_long.load(Relaxed)
     }

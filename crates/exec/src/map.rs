@@ -18,12 +18,12 @@ pub(crate) trait Map: Send + Sync {
     /// Works on a batch, or a first part of it.
     fn apply(&self, batch: RecordBatch) -> SqlResult<Applied>;
 
-    /// Whether it computes expressions of which some rows may take long, or much memory.
+    /// True if it computes expressions of which some rows may take long, or much memory.
     fn is_heavy(&self) -> bool {
         false
     }
 
-    /// Whether it makes the same of the same rows again, and has no other effect.
+    /// True if it makes the same of the same rows again, and has no other effect.
     fn is_repeatable(&self) -> bool {
         true
     }

@@ -1,5 +1,5 @@
-//! Expressions that may be heavy, computed a piece of a batch at a time: as many rows as fit a first try; what is too
-//! much of one row, beside the workers.
+//! Expressions that may be heavy, computed a piece of a batch at a time: as many rows as fit a
+//! first try; what is too much of one row, beside the workers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const FIRST_ROWS: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Pace {
     rows: usize,
-    /// Whether they take long.
+    /// True if they take long.
     is_long: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Within<'a> {
     pub(crate) scope: &'a Arc<Scope>,
 }
 
-/// What became of a piece.
+/// The result of a piece.
 pub(crate) struct Piece {
     pub(crate) applied: Applied,
     /// The rows of the batch behind the piece.
@@ -66,7 +66,7 @@ impl Pace {
         batch: RecordBatch,
     ) -> SqlResult<Piece> {
         let figures = within.run.query.progress.node(map.node());
-        // What has effects is done once: a try that fails has had them.
+        // Effects happen once: a try that fails has had them.
         if !map.is_repeatable() {
             return self.only_piece(within, map, batch);
         }

@@ -23,8 +23,8 @@ pub const RESULT_BATCH_ROWS: usize = 2048;
 /// at most about 32 MiB of pages and decoded rows per worker.
 pub const PARTS_PER_WORKER: usize = 64;
 
-/// Expressions that a query alone computes beside the workers at once: more would only take the processor from each
-/// other.
+/// Expressions that a query alone computes beside the workers at once: more would only take the
+/// processor from each other.
 const BESIDE_MAX: usize = 2;
 
 /// How the work of a query is decomposed (DESIGN, section 5).

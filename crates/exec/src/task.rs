@@ -175,7 +175,7 @@ impl Future for Task {
             _ => Ok(()),
         };
         *work = None;
-        // What was stopped ends with an error that says no more than that.
+        // A stopped job ends with an error that says no more than that.
         if let Err(error) = result
             && !guard.group.scope.is_stopped()
         {

@@ -14,8 +14,8 @@ impl View {
         View(view.clone())
     }
 
-    /// The name of a user's relation as a statement of this session must spell it: with the schema where the search
-    /// path does not find that, as PostgreSQL writes definitions.
+    /// The name of a user's relation as a statement of this session must spell it: with the schema
+    /// where the search path does not find that, as PostgreSQL writes definitions.
     pub(crate) fn spelled(&self, name: &str) -> String {
         let schema = if self.finds_public() { "" } else { "public." };
         format!("{schema}{}", sql::quote_ident(name))

@@ -32,8 +32,8 @@ pub(crate) enum Message {
 
 /// How a sleeping worker is woken.
 pub(crate) enum Unparker {
-    /// Sleeps in its ring, which reads this event descriptor; a descriptor of the ring itself, where it takes
-    /// messages of others.
+    /// Sleeps in its ring, which reads this event descriptor; a descriptor of the ring itself,
+    /// where it takes messages of others.
     Event(Arc<OwnedFd>, Option<Arc<OwnedFd>>),
     /// Sleeps in `std::thread::park`.
     Park(Thread),
@@ -70,7 +70,7 @@ pub(crate) struct Post {
 }
 
 thread_local! {
-    /// What the ring of this thread is to deliver, where it does so.
+    /// Messages that the ring of this thread is to deliver, where it does so.
     static POSTS: RefCell<Option<Vec<Post>>> = const { RefCell::new(None) };
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn take_posts() -> Vec<Post> {
     POSTS.with(|posts| posts.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
 }
 
-/// Whether the ring of this thread has something to deliver.
+/// True if the ring of this thread has something to deliver.
 pub(crate) fn has_posts() -> bool {
     POSTS.with(|posts| posts.borrow().as_ref().is_some_and(|posts| !posts.is_empty()))
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lock::lock;
 
-/// Tells a worker, by its number in the process, that what has this number is no more. Who notes something
-/// knows how: workers lie above files and memory.
+/// Tells a worker, by its number in the process, that what has this number is no more. Who notes
+/// something knows how: workers lie above files and memory.
 pub(crate) type Tell = fn(u32, u64);
 
 /// The identity of a file or an arena. Dropping it has every worker that registered it forget it:

@@ -190,19 +190,19 @@ impl Op {
     pub(crate) fn is_endless(&self) -> bool {
         match self {
             Op::Ready(..) | Op::Recv(_) | Op::Stream(_) | Op::Connect(_) => true,
-            // What has been taken is read until the peer has it.
+            // Bytes that were taken are read until the peer has them.
             Op::Lend(lending) => lending.taken.is_none(),
             _ => false,
         }
     }
 
-    /// Whether all that is left of it is that others read its memory.
+    /// True if all that is left of it is that others read its memory.
     pub(crate) fn is_read_on(&self) -> bool {
         matches!(self, Op::Lend(lending) if lending.taken.is_some())
     }
 }
 
-/// What a completion says of an operation.
+/// The message of a completion about an operation.
 pub(crate) enum Told {
     /// There are more to come.
     Part(Part),
@@ -210,7 +210,7 @@ pub(crate) enum Told {
     End(Outcome),
 }
 
-/// What becomes of an operation before its end.
+/// A part of an operation before its end.
 pub(crate) enum Part {
     /// So many bytes have come, in the buffer `first` of its pool and those behind it.
     Arrived { first: u16, bytes: usize },

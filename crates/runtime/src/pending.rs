@@ -38,8 +38,8 @@ impl Pending {
 }
 
 impl Pending {
-    /// Waits for a part of the operation, as `take` finds it, or for its end. Dropping the future loses
-    /// nothing.
+    /// Waits for a part of the operation, as `take` finds it, or for its end. Dropping the future
+    /// loses nothing.
     pub(crate) async fn part<T>(
         &mut self,
         mut take: impl FnMut(&mut Op) -> Option<T>,

@@ -57,8 +57,8 @@ pub fn thread_cpu() -> Duration {
     }
 }
 
-/// Processor time that this process has used, with that of the kernel's threads that work for its rings. A
-/// measure of programs, not for decisions: a simulation does not repeat it.
+/// Processor time that this process has used, with that of the kernel's threads that work for its
+/// rings. A measure of programs, not for decisions: a simulation does not repeat it.
 pub fn process_cpu() -> Duration {
     crate::clock::process()
 }

@@ -1,5 +1,5 @@
-//! Data in bulk between peers: receives into buffers of a pool, sends of buffers that come back, with
-//! each way of doing so, on each ring and in the simulation.
+//! Data in bulk between peers: receives into buffers of a pool, sends of buffers that come back,
+//! with each way of doing so, on each ring and in the simulation.
 #![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
 use std::io::{self, ErrorKind};
@@ -487,8 +487,8 @@ fn one_seed_is_one_run() {
     assert_ne!(run(1), run(2));
 }
 
-/// Peers that are reset, vanish, send more or less, and tasks that are dropped anywhere: what comes is right,
-/// and nothing is left.
+/// Peers that are reset, vanish, send more or less, and tasks that are dropped anywhere: what comes
+/// is right, and nothing is left.
 #[test]
 fn nothing_is_left_of_exchanges_that_end_anywhere() {
     for seed in seeds(20) {
@@ -532,7 +532,7 @@ fn nothing_is_left_of_exchanges_that_end_anywhere() {
                 .await;
                 sender.abort();
             }
-            // Who tells of a connection that vanished does so by then.
+            // A kernel that tells of a connection that vanished does so by then.
             time::sleep(Duration::from_secs(8_000)).await;
             assert_eq!(pool.held_count(), 0);
         });
@@ -541,7 +541,8 @@ fn nothing_is_left_of_exchanges_that_end_anywhere() {
     }
 }
 
-/// Tasks on two workers that wake each other again and again, by messages of their rings or by calls.
+/// Tasks on two workers that wake each other again and again, by messages of their rings or by
+/// calls.
 #[test]
 fn workers_wake_each_other_by_messages_of_their_rings() {
     for ring_messages in [true, false] {

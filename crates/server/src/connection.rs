@@ -289,7 +289,7 @@ impl Connection {
             b'Q' => self.simple_query(&frame.body).await,
             b'S' => self.sync().await,
             b'H' => self.flush().await,
-            // What is left of a COPY that failed. Its answer may have waited for what stands behind it.
+            // The rest of a COPY that failed. Its answer may have waited for what stands behind it.
             b'd' | b'c' | b'f' if self.input.has_frame() => Ok(()),
             b'd' | b'c' | b'f' => self.flush().await,
             _ if self.skipping => Ok(()),

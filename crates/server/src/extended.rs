@@ -35,7 +35,7 @@ pub(crate) struct Portal {
     pub _held: Option<Held>,
 }
 
-/// What a portal takes besides the values of its parameters.
+/// Memory of a portal besides the values of its parameters.
 pub(crate) const PORTAL_BYTES: usize = 4 << 10;
 
 /// When a portal ends that nobody closes.
@@ -167,7 +167,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The values that a message binds parameters of these types to. In a failed block none is looked at further.
+    /// The values that a message binds parameters of these types to. In a failed block none is
+    /// looked at further.
     fn parameters(&self, bind: &Bind<'_>, oids: &[u32]) -> SqlResult<Vec<Parameter>> {
         let _entered = types::zone::enter(self.session.context());
         let values = bind.parameters.iter().zip(oids).enumerate();
@@ -241,7 +242,7 @@ impl Connection {
             }
             Statement::Show { name } => texts(&[Setting::find(name)?.name]),
             Statement::Cursor(CursorStatement::Fetch(fetch)) if !fetch.is_move => {
-                // One that is not there may be declared before this runs.
+                // A missing portal may be declared before this runs.
                 let portal = self.portals.get(&fetch.cursor);
                 portal
                     .and_then(|portal| portal.rows.as_ref())

@@ -23,7 +23,7 @@ const FREE_BYTES_MAX: usize = CHUNK_BYTES_MAX;
 pub(crate) struct Frame {
     pub tag: u8,
     pub body: Vec<u8>,
-    /// Whether it was longer than any may be: its body has been thrown away as it came.
+    /// True if it was longer than any may be: its body has been thrown away as it came.
     pub is_too_long: bool,
     /// The memory of a long one.
     pub held: Option<Held>,
@@ -227,7 +227,8 @@ impl Input {
         len <= bytes_max
     }
 
-    /// Throws away what has come of a message that is too long; the message without its body when all has.
+    /// Throws away what has come of a message that is too long; the message without its body when
+    /// all has.
     fn throw(&mut self) -> Option<Frame> {
         let (tag, left) = self.thrown?;
         let come = left.min(self.available().len());

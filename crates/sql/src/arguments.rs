@@ -55,7 +55,7 @@ fn argument(
         None => plain(expr, catalog)?,
     };
     let read = |text: &String| Parameter::read(oid, text);
-    // What is no value of the type is told when it is planned.
+    // The planner tells of a text that is no value of the type.
     let read = value.as_ref().and_then(|text| read(text).ok());
     Ok(read.unwrap_or_else(|| Parameter::of_type(oid, value.into())))
 }

@@ -142,7 +142,8 @@ pub struct IndexDef {
     pub primary: bool,
     /// When a transaction checks the constraint that it upholds.
     pub deferral: Deferral,
-    /// How the statement wants each key column ordered, to be told; entries are ascending. Empty is that.
+    /// How the statement wants each key column ordered, to be told; entries are ascending. Empty is
+    /// that.
     pub orders: Vec<KeyOrder>,
 }
 
@@ -322,11 +323,13 @@ pub type NextNumber = Box<dyn FnMut() -> SqlResult<i64> + Send>;
 pub trait Catalog: Send + Sync {
     /// The table named `name` that a statement changes or defines.
     fn table(&self, name: &str) -> Option<Arc<TableDef>>;
-    /// The table that a query reads by this name: in `public`, in `pg_temp`, or where the search path finds it.
+    /// The table that a query reads by this name: in `public`, in `pg_temp`, or where the search
+    /// path finds it.
     fn read_table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
         self.table(name).filter(|_| matches!(schema, None | Some("public")))
     }
-    /// Whether a query that names no schema finds a temporary table, or nothing that is in `public`.
+    /// True if a query that names no schema finds a temporary table, or nothing that is in
+    /// `public`.
     fn hides_public(&self, _name: &str) -> bool {
         false
     }
@@ -357,8 +360,8 @@ pub trait Catalog: Send + Sync {
     fn now_us(&self) -> Option<i64> {
         None
     }
-    /// Whether a query may read a table by its id, or a view; `within` is the view whose query names it.
-    /// Errors: 42501.
+    /// True if a query may read a table by its id, or a view; `within` is the view whose query
+    /// names it. Errors: 42501.
     fn check_read(
         &self,
         _name: &str,

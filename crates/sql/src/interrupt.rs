@@ -1,6 +1,6 @@
-//! What work of this crate may take of its caller: time and memory. It computes without waiting, on a thread
-//! that its caller has chosen; now and then it asks whether its result is still wanted, and before it makes
-//! something large whether there is room for it.
+//! Limits of the work of this crate: time and memory. It computes without waiting, on a thread that
+//! its caller has chosen; now and then it asks whether its result is still wanted, and before it
+//! makes something large whether there is room for it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use types::{SqlError, SqlResult, SqlState};
 /// Says whether to go on: an error ends the work that asks.
 pub type InterruptCheck = Arc<dyn Fn() -> SqlResult<()> + Send + Sync>;
 
-/// What the work of a statement may take.
+/// Limits of the work of a statement.
 pub trait Limits: Send + Sync {
-    /// Whether its result is still wanted: an error ends it.
+    /// True if its result is still wanted: an error ends it.
     ///
     /// # Errors
     /// Why it is not.
     fn go_on(&self) -> SqlResult<()>;
 
-    /// Whether so many bytes could be taken now; to be asked before they are allocated.
+    /// True if so many bytes could be taken now; to be asked before they are allocated.
     ///
     /// # Errors
     /// 53200.
@@ -42,7 +42,8 @@ pub trait Limits: Send + Sync {
     fn computed(&self) {}
 }
 
-/// Stack that must be left where a part is planned: what the library does with it recurses a few times more.
+/// Stack that must be left where a part is planned: what the library does with it recurses a few
+/// times more.
 const STACK_BYTES_MIN: usize = 2 << 20;
 
 /// Calls of `check` between two questions: an expression's part takes about a microsecond.
@@ -51,7 +52,8 @@ const CALLS_PER_QUESTION: u32 = 64;
 /// Bytes that are taken at once; less is not counted.
 const LEAST_BYTES: usize = 16 << 10;
 
-/// The largest value that is computed while a statement is planned. What is larger is computed when it runs.
+/// The largest value that is computed while a statement is planned. What is larger is computed when
+/// it runs.
 pub(crate) const FOLDED_BYTES_MAX: usize = 64 << 10;
 
 const TOO_LARGE_TO_FOLD: &str =
@@ -61,7 +63,7 @@ thread_local! {
     /// Of the work that this thread does now: it never crosses a suspension, for there is none.
     static LIMITS: RefCell<Option<Arc<dyn Limits>>> = const { RefCell::new(None) };
     static CALLS: Cell<u32> = const { Cell::new(0) };
-    /// Whether constants are folded.
+    /// True if constants are folded.
     static FOLDS: Cell<bool> = const { Cell::new(false) };
     /// Bytes that were ever taken on this thread.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
@@ -96,13 +98,13 @@ impl Drop for Restored {
     }
 }
 
-/// Whether an error says that a value is too large to be computed while a statement is planned.
+/// True if an error says that a value is too large to be computed while a statement is planned.
 pub(crate) fn is_too_large_to_fold(error: &SqlError) -> bool {
     error.message == TOO_LARGE_TO_FOLD
 }
 
-/// Computes what is constant while a statement is planned: nothing that grows large. What is as long as the
-/// text of the statement is not.
+/// Computes what is constant while a statement is planned: nothing that grows large. What is as
+/// long as the text of the statement is not.
 pub(crate) fn folding<T>(work: impl FnOnce() -> T) -> T {
     struct Ended(bool);
     impl Drop for Ended {
@@ -114,8 +116,9 @@ pub(crate) fn folding<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// To be called for each part of what is planned, and for each row of what is computed. Errors: that of who is
-/// asked whether to go on; 54001 if what is planned is so deep that the stack comes to its end.
+/// To be called for each part of what is planned, and for each row of what is computed. Errors:
+/// that of who is asked whether to go on; 54001 if what is planned is so deep that the stack comes
+/// to its end.
 pub(crate) fn check() -> Result<()> {
     go_on().map_err(external)
 }

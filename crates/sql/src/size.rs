@@ -40,7 +40,8 @@ impl Query {
     }
 }
 
-/// Whether binding the query of a view may keep others waiting, with those of the views that it names.
+/// True if binding the query of a view may keep others waiting, with those of the views that it
+/// names.
 pub fn is_large_view(view: &ViewDef, views: &dyn Fn(&str) -> Option<Arc<ViewDef>>) -> bool {
     Parts { view: views, count: 0 }.add_view(view).is_break()
 }

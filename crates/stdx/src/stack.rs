@@ -1,14 +1,16 @@
-//! How much of its stack a thread has left: what recurses as deep as its input says asks before it does.
+//! How much of its stack a thread has left: what recurses as deep as its input says asks before it
+//! does.
 
 use std::cell::Cell;
 use std::ptr::from_ref;
 
 thread_local! {
-    /// The address at which the stack of this thread ends, if whoever started it has said how long it is.
+    /// The address at which the stack of this thread ends, if whoever started it has said how long
+    /// it is.
     static END: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// What a thread has used of its stack before its work begins, at most.
+/// Stack that a thread has used before its work begins, at most.
 const USED_BYTES: usize = 64 << 10;
 
 /// Does the work of a thread that has just been started with a stack of so many bytes.

@@ -23,8 +23,8 @@ const STEP_PAGES_MAX: u32 = 16 * 1024;
 /// Share of the file that it grows by: an eighth.
 const STEP_SHARE: u32 = 8;
 
-/// Bytes of the reserve, at least and at most, and its share of the file: a statement that deletes few rows changes
-/// pages all over a table, and each of them is in the double-write buffer.
+/// Bytes of the reserve, at least and at most, and its share of the file: a statement that deletes
+/// few rows changes pages all over a table, and each of them is in the double-write buffer.
 const RESERVE_BYTES_MIN: u32 = 1 << 20;
 const RESERVE_BYTES_MAX: u32 = 64 << 20;
 const RESERVE_SHARE: u32 = 64;
@@ -42,9 +42,9 @@ pub(crate) struct Allocator {
     growing: Semaphore,
     /// Bytes that were given back to the file system.
     returned: AtomicU64,
-    /// Whether some pages are kept for what frees space.
+    /// True if some pages are kept for what frees space.
     has_reserve: bool,
-    /// Who may use them now.
+    /// The number of those that may use them now.
     spenders: AtomicU32,
 }
 
@@ -98,7 +98,7 @@ impl Allocator {
         SpentReserve(Arc::clone(self))
     }
 
-    /// Whether somebody may use the reserve now.
+    /// True if somebody may use the reserve now.
     pub fn is_spent(&self) -> bool {
         self.spenders.load(Ordering::Acquire) > 0
     }

@@ -141,15 +141,16 @@ impl Space {
         self.free_count -= u64::from(pages);
     }
 
-    /// Pages for which the disk has to have space, so that `keep` of them are free in a file that has these.
+    /// Pages for which the disk has to have space, so that `keep` of them are free in a file that
+    /// has these.
     pub fn pages_with_reserve(page_count: u32, free: u64, keep: u32) -> u32 {
         let lacking = u64::from(keep).saturating_sub(free);
         page_count.saturating_add(lacking as u32)
     }
 
     /// Takes `pages` consecutive pages: the first free run that is long enough, else new ones at
-    /// the end. There is space on the disk for the first `held` pages of the file, and there has to be for
-    /// `keep` more than those that are in use then.
+    /// the end. There is space on the disk for the first `held` pages of the file, and there has to
+    /// be for `keep` more than those that are in use then.
     ///
     /// # Errors
     /// `Full` when the file cannot grow.

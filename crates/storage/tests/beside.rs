@@ -80,8 +80,8 @@ async fn found(store: &Store, keys: &[&str]) -> Vec<Option<usize>> {
 /// before its header is durable, as late as that can be.
 fn cut_before_the_header() -> Disk {
     let mut last = None;
-    // Behind the point come the write of the first commit, and at the end of a sync those of the header and of
-    // the second commit. How many others there are is a matter of the layout.
+    // Behind the point come the write of the first commit, and at the end of a sync those of the
+    // header and of the second commit. How many others there are is a matter of the layout.
     for write in 1.. {
         match cut_behind_the_point(write) {
             Cut::TooEarly => {}

@@ -112,7 +112,7 @@ fn the_last_checkpoint_is_found_whatever_was_moved_since() {
         let disk = cut_at(Some(write)).0;
         let after = disk.crash(write);
         assert!(found(&after) == expected, "power cut at write {write}");
-        // What recovery leaves is whole, too.
+        // The state after recovery is whole, too.
         assert!(found(&after.crash(write)) == expected, "again after write {write}");
     }
 }

@@ -144,8 +144,8 @@ fn numeric(body: &mut Vec<u8>, text: &str) {
 /// A parameter in binary format.
 ///
 /// # Errors
-/// 22P03 for bytes that are no value of the type, 22008 for a time that is none, 22021 for what is no text, 0A000
-/// for a type without binary form.
+/// 22P03 for bytes that are no value of the type, 22008 for a time that is none, 22021 for what is
+/// no text, 0A000 for a type without binary form.
 pub fn datum(oid: u32, bytes: &[u8]) -> SqlResult<Datum> {
     Ok(match oid {
         oid::BOOL => Datum::Bool(fixed::<1>(bytes)? != [0]),

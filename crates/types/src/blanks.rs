@@ -1,6 +1,6 @@
 //! White space in the texts of values: the six characters of ASCII that C has, and none of Unicode.
 
-/// Whether it is white space.
+/// True if it is white space.
 pub fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t'..='\r')
 }

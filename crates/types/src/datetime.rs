@@ -17,7 +17,7 @@ pub(crate) mod units;
 pub use civil::{Civil, civil_of, days_of};
 use decode::{Problem, Special};
 
-/// Whether a text may be read as a time that depends on the moment.
+/// True if a text may be read as a time that depends on the moment.
 pub fn speaks_of_now(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.contains(word))
@@ -257,7 +257,8 @@ struct Span {
     given: u32,
 }
 
-/// A number of an interval. What is behind its point is read by itself, as PostgreSQL does: it has more digits so.
+/// A number of an interval. What is behind its point is read by itself, as PostgreSQL does: it has
+/// more digits so.
 #[derive(Clone, Copy)]
 struct Amount {
     whole: f64,

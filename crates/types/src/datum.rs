@@ -56,11 +56,11 @@ impl fmt::Display for Datum {
 }
 
 impl Datum {
-    /// The value of a type that a text is. A number with a point, an array, and a time that depends on the moment
-    /// stay texts: how many digits there are, and which moment it is, is told later.
+    /// The value of a type that a text is. A number with a point, an array, and a time that depends
+    /// on the moment stay texts: how many digits there are, and which moment it is, is told later.
     ///
     /// # Errors
-    /// What PostgreSQL says of a text that is no value of the type: 22P02, 22003, 22007, 22008.
+    /// A value of a text. Errors as in PostgreSQL: 22P02, 22003, 22007, 22008.
     pub fn read(ty: LogicalType, text: &str) -> SqlResult<Datum> {
         use LogicalType as T;
         Ok(match ty {
@@ -82,12 +82,12 @@ impl Datum {
         })
     }
 
-    /// Whether it is null.
+    /// True if it is null.
     pub fn is_null(&self) -> bool {
         *self == Datum::Null
     }
 
-    /// Whether it is a value of the type in the form that the machine has for that; null is.
+    /// True if it is a value of the type in the form that the machine has for that; null is.
     pub fn is_of(&self, ty: LogicalType) -> bool {
         use LogicalType as T;
         match (self, ty.plain()) {
@@ -110,7 +110,8 @@ impl Datum {
         }
     }
 
-    /// The value where it is one of the type, and else its text, which says what is wrong when it is read.
+    /// The value where it is one of the type, and else its text, which says what is wrong when it
+    /// is read.
     pub fn of_type(self, ty: Option<LogicalType>) -> Datum {
         match &self {
             Datum::Null | Datum::Text(_) => self,
@@ -142,7 +143,8 @@ impl Datum {
     /// A vector of the type with this value.
     ///
     /// # Errors
-    /// What reading a text says that is no value of the type.
+    /// The value as a vector of one row. Errors: those of reading a text that is no value of the
+    /// type.
     pub fn vector(&self, ty: LogicalType) -> SqlResult<ArrayRef> {
         if self.is_null() {
             return Ok(new_null_array(&ty.arrow(), 1));
@@ -196,7 +198,7 @@ fn whole(value: i64, ty: LogicalType) -> Option<ArrayRef> {
     })
 }
 
-/// Whether a number is one of `real`.
+/// True if a number is one of `real`.
 fn is_single(value: f64) -> bool {
     value.is_nan() || f64::from(value as f32) == value
 }

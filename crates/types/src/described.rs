@@ -93,8 +93,8 @@ pub fn wire_type(field: &Field) -> WireType {
     }
 }
 
-/// The type of a column that is made of a field of a result: with the length that was declared, if it is text
-/// or an array of it.
+/// The type of a column that is made of a field of a result: with the length that was declared, if
+/// it is text or an array of it.
 pub fn column_type(field: &Field) -> LogicalType {
     let own = LogicalType::of_arrow(field.data_type()).unwrap_or(LogicalType::Text);
     let wire = wire_type(field);

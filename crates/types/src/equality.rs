@@ -1,9 +1,9 @@
-//! The one form that all equal values of a type have, by which they are hashed, grouped, joined, found and
-//! put in order.
+//! The one form that all equal values of a type have, by which they are hashed, grouped, joined,
+//! found and put in order.
 //!
-//! Most values are this form. Floats are it with one zero and one NaN, intervals as their length with months
-//! of 30 days and days of 24 hours, arrays with such elements. What is shown is the value itself, which the
-//! form does not give back.
+//! Most values are this form. Floats are it with one zero and one NaN, intervals as their length
+//! with months of 30 days and days of 24 hours, arrays with such elements. What is shown is the
+//! value itself, which the form does not give back.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const LENGTH: DataType = DataType::Decimal128(38, 0);
 
 const DAY_NANOS: i128 = 86_400_000_000_000;
 
-/// Whether the type has values that are equal but look different.
+/// True if the type has values that are equal but look different.
 pub fn has_lookalikes(ty: &DataType) -> bool {
     match ty {
         DataType::List(element) => has_lookalikes(element.data_type()),
@@ -41,7 +41,8 @@ pub fn canonical_type(ty: &DataType) -> DataType {
     }
 }
 
-/// The form of each value. Their order is that of the values, NaN behind all others; nulls stay what they are.
+/// The form of each value. Their order is that of the values, NaN behind all others; nulls stay
+/// what they are.
 pub fn canonical(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {

@@ -90,7 +90,7 @@ impl LogicalType {
         Some(moment.with_digits(digits))
     }
 
-    /// Whether values are texts or bytes of any length.
+    /// True if values are texts or bytes of any length.
     pub fn is_long(self) -> bool {
         matches!(self, LogicalType::Text | LogicalType::Varchar(ANY_LENGTH) | LogicalType::Bytea)
     }
@@ -104,7 +104,8 @@ impl LogicalType {
         }
     }
 
-    /// Whether vectors of its Arrow type may hold values that a column of this type cuts, rounds or refuses.
+    /// True if vectors of its Arrow type may hold values that a column of this type cuts, rounds or
+    /// refuses.
     pub fn has_limit(self) -> bool {
         match self {
             LogicalType::Varchar(ANY_LENGTH) => false,

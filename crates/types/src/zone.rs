@@ -180,15 +180,15 @@ fn before(tz: Tz, local: NaiveDateTime) -> i32 {
     tz.offset_from_utc_datetime(&earlier).fix().local_minus_utc()
 }
 
-/// The years at the end of the tables in which all kinds of calendars occur: 28 years without an exception
-/// among leap years.
+/// The years at the end of the tables in which all kinds of calendars occur: 28 years without an
+/// exception among leap years.
 const LAST_YEARS: std::ops::RangeInclusive<i64> = 2072..=2099;
 
 /// The first moment behind the tables, 2100-01-01.
 const BEHIND_TABLES: i64 = 4_102_444_800 * MICROS_PER_SECOND;
 
-/// A moment with the same distance from UTC that the tables know: the rule by which they end goes on, so a later
-/// moment is that of a year with the same calendar.
+/// A moment with the same distance from UTC that the tables know: the rule by which they end goes
+/// on, so a later moment is that of a year with the same calendar.
 fn known_moment(tz: Tz, micros: i64) -> Option<NaiveDateTime> {
     if micros < BEHIND_TABLES {
         return moment(micros);
@@ -210,7 +210,7 @@ fn known_moment(tz: Tz, micros: i64) -> Option<NaiveDateTime> {
     moment(micros - distance)
 }
 
-/// Whether a zone has two distances from UTC in a year.
+/// True if a zone has two distances from UTC in a year.
 fn changes(tz: Tz, year: i64) -> bool {
     let offset = |month: i32| {
         let micros = days_of(year, month, 15)? * MICROS_PER_DAY;

@@ -20,7 +20,7 @@ struct Batch {
     len: usize,
 }
 
-/// What a node keeps of a peer.
+/// The state that a node keeps of a peer.
 struct Peer {
     socket: TcpStream,
     sink: Sink,
@@ -224,7 +224,7 @@ impl Control {
 }
 
 impl Peer {
-    /// Whether there is a batch to fill.
+    /// True if there is a batch to fill.
     fn has_room(&self) -> bool {
         self.filling.is_some()
     }

@@ -1,10 +1,10 @@
-//! `dovetail bench shuffle`: each node sends its rows to those that they belong to, all to all over the
-//! loopback ("io_uring for High-Performance DBMSs", section 4).
+//! `dovetail bench shuffle`: each node sends its rows to those that they belong to, all to all over
+//! the loopback ("io_uring for High-Performance DBMSs", section 4).
 //!
-//! Rungs of one binary, each with the batches, buffers and threads of the others: coroutines over io_uring
-//! with plain sends and receives; with sends of lent memory; with receives that go on; and a control that
-//! asks epoll. They run in turns, so that what the machine does besides falls on all of them. Each run is
-//! checked: the bytes and tuples that were sent are those that were received.
+//! Rungs of one binary, each with the batches, buffers and threads of the others: coroutines over
+//! io_uring with plain sends and receives; with sends of lent memory; with receives that go on; and
+//! a control that asks epoll. They run in turns, so that what the machine does besides falls on all
+//! of them. Each run is checked: the bytes and tuples that were sent are those that were received.
 
 mod epoll;
 mod ring;
@@ -28,7 +28,7 @@ const MORSEL_TUPLES: u64 = 1024;
 /// Memory of a node for what it receives, so that senders are held up and not buffered without end.
 const RECEIVE_BYTES: usize = 4 << 20;
 
-/// What is to be measured.
+/// The subject of a measurement.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// Nodes, each a thread; 2 to 64.
@@ -41,7 +41,7 @@ pub struct Wish {
     pub batch_bytes: usize,
     /// Bytes of a buffer that is received into.
     pub receive_bytes: usize,
-    /// Whether keys go into a hash table, as those of a join.
+    /// True if keys go into a hash table, as those of a join.
     pub table: bool,
     /// Runs of each rung.
     pub rounds: usize,
@@ -49,7 +49,7 @@ pub struct Wish {
     pub tuning: Tuning,
 }
 
-/// What one node is to do.
+/// The task of one node.
 #[derive(Clone, Debug)]
 struct Node {
     number: usize,
@@ -62,7 +62,7 @@ struct Node {
     has_table: bool,
 }
 
-/// What one node has done.
+/// The result of one node.
 #[derive(Debug, Default)]
 struct Outcome {
     backend: String,
@@ -219,7 +219,7 @@ fn timed(
 }
 
 impl Run {
-    /// Whether what was sent was received; says what is wrong.
+    /// True if what was sent was received; says what is wrong.
     fn is_right(&self, rung: Rung, tuple_bytes: usize) -> bool {
         let (mut sent, mut received) = (Tally::default(), Tally::default());
         self.outcomes.iter().for_each(|outcome| sent.merge(outcome.sent));
@@ -253,7 +253,7 @@ impl Run {
         self.bytes as f64 / 1e9 / self.wall_s / cores as f64
     }
 
-    /// What ran, and what the kernel says that it has copied.
+    /// The ways that ran, and the copies that the kernel has told of.
     fn describe(&self) -> String {
         let share = |of: u64| 100.0 * of as f64 / self.bytes.max(1) as f64;
         let own: u64 = self.outcomes.iter().map(|outcome| outcome.own.count).sum();

@@ -1,4 +1,5 @@
-//! What is shuffled: tuples of a key and a payload, cut out of batches and put together again from pieces.
+//! Data of a shuffle: tuples of a key and a payload, cut out of batches and put together again from
+//! pieces.
 
 use stdx::Prng;
 
@@ -54,7 +55,8 @@ impl Scan {
     }
 }
 
-/// Where the tuples of a peer go: they are counted, checked, and put into a table where there is one.
+/// Where the tuples of a peer go: they are counted, checked, and put into a table where there is
+/// one.
 pub(super) struct Sink {
     tuple_bytes: usize,
     /// A tuple of which the last bytes have not come yet.
@@ -89,7 +91,7 @@ impl Sink {
         self.tuple_bytes
     }
 
-    /// Whether the stream ended between two tuples.
+    /// True if the stream ended between two tuples.
     pub(super) fn is_whole(&self) -> bool {
         self.partial.is_empty()
     }

@@ -165,7 +165,7 @@ impl Access {
         self.roles.values().any(|role| role.verifier.is_some())
     }
 
-    /// Whether a superuser may log in, who has a password if one is asked for.
+    /// True if a superuser may log in, who has a password if one is asked for.
     pub(crate) fn has_superuser_login(&self, with_password: bool) -> bool {
         let may = |role: &Role| role.superuser && role.login;
         self.roles.values().any(|role| may(role) && (!with_password || role.verifier.is_some()))

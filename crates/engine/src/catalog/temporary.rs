@@ -13,8 +13,8 @@ use storage::TreeId;
 use super::entry::TableEntry;
 use super::snapshot::Snapshot;
 
-/// A session that sees a catalog: with its temporary tables, but for those whose names its statement means
-/// otherwise, such as `public.t`.
+/// A session that sees a catalog: with its temporary tables, but for those whose names its
+/// statement means otherwise, such as `public.t`.
 #[derive(Debug)]
 pub(crate) struct Seer {
     pub(crate) session: u64,
@@ -27,7 +27,8 @@ impl Seer {
         Seer { session, aside: Mutex::default() }
     }
 
-    /// Leaves the temporary tables of these names aside, and no others; whether that is another view.
+    /// Leaves the temporary tables of these names aside, and no others; whether that is another
+    /// view.
     pub(crate) fn leave_aside(&self, names: BTreeSet<String>) -> bool {
         let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = *aside != names;

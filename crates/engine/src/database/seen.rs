@@ -17,7 +17,7 @@ impl Database {
         self.seer().map(|seer| seer.session)
     }
 
-    /// Who sees it so.
+    /// The session that sees it so.
     pub(crate) fn seer(&self) -> Option<&Seer> {
         self.seer.as_deref()
     }

@@ -99,8 +99,8 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     }
 }
 
-/// Whether an index of the table may not have this name. A temporary table hides the table of its name with all
-/// indexes of that one.
+/// True if an index of the table may not have this name. A temporary table hides the table of its
+/// name with all indexes of that one.
 fn is_taken(snapshot: &Snapshot, create: &CreateTable, name: &str) -> bool {
     let table = snapshot.index(name).map(|(entry, _)| &entry.def.name);
     let is_hidden = create.temporary && table == Some(&create.name.name);

@@ -1,4 +1,4 @@
-//! What is done with rows by their key, as statements whose parameters are the values.
+//! Changes of rows by their key, as statements whose parameters are the values.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use types::{Column, Datum, SqlError, SqlResult, SqlState};
 
 use crate::statements::NamedStatement;
 
-/// What is done with rows by their key, but for the values.
+/// The call with a key, without the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Get,

@@ -23,7 +23,7 @@ impl Database {
         self.snapshot().access.is_fresh()
     }
 
-    /// Whether a superuser may log in, who has a password if one is asked for.
+    /// True if a superuser may log in, who has a password if one is asked for.
     pub fn has_superuser_login(&self, with_password: bool) -> bool {
         self.snapshot().access.has_superuser_login(with_password)
     }

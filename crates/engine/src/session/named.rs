@@ -1,7 +1,9 @@
-//! The relations that a statement names to change them: in which schema they are, and that they are there.
+//! The relations that a statement names to change them: in which schema they are, and that they are
+//! there.
 //!
-//! Names in the catalog have no schema. A temporary table stands in front of the one of `public` there, so a statement
-//! that says `public.t` sees a catalog in which the temporary `t` is left aside.
+//! Names in the catalog have no schema. A temporary table stands in front of the one of `public`
+//! there, so a statement that says `public.t` sees a catalog in which the temporary `t` is left
+//! aside.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +18,8 @@ use crate::notice::Notice;
 use crate::result::{StatementResult, tag};
 
 impl Session {
-    /// Sees to it that what follows means the relations that a statement names; what a statement does that skips
-    /// all of them.
+    /// Sees to it that what follows means the relations that a statement names; what a statement
+    /// does that skips all of them.
     ///
     /// # Errors
     /// 42P01 and 3F000 for what is not there; 0A000 for a name with another database.
@@ -62,7 +64,7 @@ impl Session {
     /// Leaves those temporary tables aside that are not meant by the names of a statement.
     pub(super) fn mean(&self, statement: &Statement) {
         let of_public = |relation: &&RelationName| relation.schema.as_deref() == Some("public");
-        // What is made, and is no temporary table, is made in `public`.
+        // New objects that are no temporary tables are made in `public`.
         let named = statement.relations().into_iter().filter(of_public).chain(statement.makes());
         let names: BTreeSet<String> = named.map(|relation| relation.name.clone()).collect();
         self.mean_names(!names.is_empty(), names);
@@ -70,7 +72,7 @@ impl Session {
 
     /// Leaves those temporary tables aside, if any, that hide what these names mean in `public`.
     pub(crate) fn mean_names(&self, are_public: bool, names: BTreeSet<String>) {
-        // What they are hidden by is seen with all temporary tables.
+        // Objects hidden by them are seen with all temporary tables.
         self.db.leave_aside(BTreeSet::new());
         if !are_public {
             return;
@@ -80,7 +82,7 @@ impl Session {
         self.db.leave_aside(names.iter().filter_map(hides).collect());
     }
 
-    /// Whether the names of a statement mean what they mean to everybody.
+    /// True if the names of a statement mean what they mean to everybody.
     pub(super) fn means_by_name(&self, statement: &Statement) -> bool {
         let is_plain = |relation: &&RelationName| {
             let database = relation.database.as_ref();
@@ -139,7 +141,7 @@ impl Session {
                     format!("permission denied: \"{}\" is a system catalog", relation.name);
                 return Some(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
             }
-            // Who changes rows looks for a relation, the others for its schema first.
+            // A statement that changes rows looks for a relation, the others for its schema first.
             Some(_) if statement.changes_rows() => false,
             Some(schema) => return Some(no_schema(schema)),
         };
@@ -192,7 +194,7 @@ fn not_there(statement: &Statement, name: &str) -> SqlError {
     SqlError::new(state, format!("{kind} \"{name}\" does not exist"))
 }
 
-/// Whether a statement skips what is not there.
+/// True if a statement skips what is not there.
 fn skips(statement: &Statement) -> bool {
     match statement {
         Statement::Drop(drop) => drop.if_exists,

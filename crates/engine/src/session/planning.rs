@@ -12,8 +12,9 @@ use crate::activity::status::TransactionStatus;
 use crate::planning::{Planned, Planner};
 use crate::waiting::unless_cancelled;
 
-/// What a token takes until its statement has run, in the lists that take the most: as a token, in the syntax
-/// tree, in the plans before and after each rule (measured for `IN`, `VALUES` and `ARRAY`: 0.8 to 1.3 kB).
+/// Memory of a token until its statement has run, in the lists that take the most: as a token, in
+/// the syntax tree, in the plans before and after each rule (measured for `IN`, `VALUES` and
+/// `ARRAY`: 0.8 to 1.3 kB).
 const TOKEN_BYTES: usize = 1_000;
 
 /// Copies of a text that there are at once, of which literals may be most.
@@ -28,7 +29,7 @@ fn too_large() -> SqlError {
 }
 
 impl Session {
-    /// Whether a text may be parsed: what a statement takes follows from its tokens.
+    /// True if a text may be parsed: what a statement takes follows from its tokens.
     ///
     /// # Errors
     /// 53200 for one that takes more than the database's memory.

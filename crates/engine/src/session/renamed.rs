@@ -1,5 +1,5 @@
-//! `ALTER .. RENAME TO`, of whatever kind the relation is, and statements about kinds of objects that there are none
-//! of.
+//! `ALTER .. RENAME TO`, of whatever kind the relation is, and statements about kinds of objects
+//! that there are none of.
 
 use runtime::sync::Cancel;
 use sql::parse::{
@@ -56,7 +56,7 @@ impl Session {
     }
 }
 
-/// What a statement answers that renames what it calls so.
+/// The tag of a statement that renames such an object.
 pub(super) fn rename_tag(kind: Renamed) -> &'static str {
     match kind {
         Renamed::Table => "ALTER TABLE",

@@ -18,10 +18,10 @@ use crate::statements::{Executed, NamedStatement, no_statement, nulls};
 use crate::system::catalog::SystemCatalog;
 use crate::timeout::StatementTimeout;
 
-/// What a prepared statement takes besides its text.
+/// Memory of a prepared statement besides its text.
 const STATEMENT_BYTES: usize = 1 << 10;
 
-/// What it takes for each word and sign: a number in a list is a node of some hundred bytes.
+/// Memory of each word and sign: a number in a list is a node of some hundred bytes.
 const TOKEN_BYTES: usize = 160;
 
 /// The memory that a prepared statement takes, about: its text, and the tree of what was read.
@@ -80,8 +80,8 @@ impl Session {
         clock.judge(self.planner().plan(is_large, &cancel, look).await)
     }
 
-    /// The catalog in which a statement is bound that does not run, with the files that its query names; and
-    /// whether binding it may keep others waiting.
+    /// The catalog in which a statement is bound that does not run, with the files that its query
+    /// names; and whether binding it may keep others waiting.
     async fn catalog_with_files(
         &self,
         template: &Template,

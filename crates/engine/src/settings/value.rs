@@ -94,7 +94,8 @@ const VALUE_BYTES_MAX: usize = 64 << 10;
 /// Longest name that a client gives itself, as of everything that has a name.
 const NAME_BYTES_MAX: usize = 63;
 
-/// What others see of the name that a client gives itself: its beginning, without what terminals heed.
+/// The name that a client gives itself, as others see it: its beginning, without what terminals
+/// heed.
 fn shown_name(text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(NAME_BYTES_MAX)];
     cut.bytes().map(|byte| if matches!(byte, b' '..=b'~') { byte as char } else { '?' }).collect()

@@ -130,7 +130,7 @@ impl SessionView {
         self.reads_only
     }
 
-    /// Whether the search path finds what is in `public` by its name alone.
+    /// True if the search path finds what is in `public` by its name alone.
     pub fn finds_public(&self) -> bool {
         self.settings.finds_public()
     }
@@ -149,7 +149,7 @@ impl SessionView {
         found.map(|entry| &entry.def)
     }
 
-    /// Whether a table is a temporary one.
+    /// True if a table is a temporary one.
     pub fn is_temporary(&self, table: TableId) -> bool {
         self.snapshot.is_temporary_id(table.0)
     }

@@ -15,9 +15,9 @@ use crate::undo::ReadView;
 /// commits of single rows, which a device takes in a few milliseconds.
 const UNAWAITED_BYTES_MAX: usize = 1 << 20;
 
-/// Age of the oldest commit that is not durable, at most, when another one is acknowledged without waiting: the
-/// device is behind, and a crash would take all of them. Three times PostgreSQL's `wal_writer_delay` is what a
-/// crash may take there.
+/// Age of the oldest commit that is not durable, at most, when another one is acknowledged without
+/// waiting: the device is behind, and a crash would take all of them. Three times PostgreSQL's
+/// `wal_writer_delay` is what a crash may take there.
 const UNAWAITED_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// How exactly the ages of commits are known.
@@ -41,7 +41,8 @@ impl Marks {
         if durable >= newest {
             return self.0.clear();
         }
-        // Of the marks up to the first version that is not durable the last one tells its age, or says too much.
+        // Of the marks up to the first version that is not durable the last one tells its age, or
+        // says too much.
         while self.0.get(1).is_some_and(|(version, _)| *version <= durable + 1) {
             self.0.pop_front();
         }
@@ -94,7 +95,8 @@ impl Pending {
         self.needs_checkpoint = true;
     }
 
-    /// Whether it is little enough for a commit that is a part of it to be acknowledged before it is durable.
+    /// True if it is little enough for a commit that is a part of it to be acknowledged before it
+    /// is durable.
     fn is_little(&self) -> bool {
         let bytes = self.redo.len() + self.record_bytes + self.logging_bytes;
         !self.needs_checkpoint && bytes <= UNAWAITED_BYTES_MAX
@@ -106,7 +108,7 @@ impl Pending {
 const NUMBER_BYTES: usize = 64 << 10;
 
 impl Catalogs {
-    /// Whether a commit may be acknowledged before it is durable.
+    /// True if a commit may be acknowledged before it is durable.
     pub(super) fn may_be_seen(&self) -> bool {
         self.pending.is_little() && self.marks.age() <= UNAWAITED_TIME_MAX
     }

@@ -1,4 +1,4 @@
-//! What is answered otherwise than by PostgreSQL, and known to be: `tests/sql/expected_failures.txt`. Whoever mends one
+//! Known differences from PostgreSQL: `tests/sql/expected_failures.txt`. Whoever mends one
 //! of it moves it into a file of those that pass.
 
 use std::path::Path;

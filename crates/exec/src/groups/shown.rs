@@ -1,4 +1,4 @@
-//! What is shown of keys of which equal ones look different: of each group the value of its first row.
+//! The value shown of keys of which equal ones look different: that of the first row of each group.
 
 use arrow_array::{Array, ArrayRef, UInt32Array, new_empty_array};
 use arrow_schema::DataType;

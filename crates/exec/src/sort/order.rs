@@ -92,8 +92,8 @@ impl RowOrder {
     }
 }
 
-/// Whether a column of its own says which values are null: nulls among the elements of arrays are greater
-/// than all others wherever nulls stand, and a converter has one place for both.
+/// True if a column of its own says which values are null: nulls among the elements of arrays are
+/// greater than all others wherever nulls stand, and a converter has one place for both.
 fn parts_nulls(key: &SortKey) -> bool {
     key.nulls_first != key.descending && matches!(key.expr.data_type(), DataType::List(_))
 }

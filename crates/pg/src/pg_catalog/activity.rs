@@ -35,7 +35,7 @@ fn state_of(activity: &Activity, statement: &StatementActivity) -> &'static str 
     }
 }
 
-/// Whether the role may see what a session does.
+/// True if the role may see what a session does.
 fn is_visible(view: &View, statement: &StatementActivity) -> bool {
     *statement.user == *view.user() || view.sees_all_statistics()
 }

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Attempts at a lock, and the pause between them: a second. The kernel ends what a process that was killed had
-/// asked its rings for after the process itself is gone, and holds the lock as long.
+/// Attempts at a lock, and the pause between them: a second. The kernel ends what a process that
+/// was killed had asked its rings for after the process itself is gone, and holds the lock as long.
 const LOCK_ATTEMPT_COUNT: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 

@@ -37,8 +37,8 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A ring that has registered the file, or has done something with it a moment ago, keeps it open, and
-        // with it the lock.
+        // A ring that has registered the file, or has done something with it a moment ago, keeps it
+        // open, and with it the lock.
         if let Node::System(fd) = &self.node
             && self.locked
         {

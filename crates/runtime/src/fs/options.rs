@@ -19,8 +19,8 @@ pub struct OpenOptions {
     /// Exclusive lock, tried several times: after a killed process its last operations still
     /// hold the lock for a moment.
     pub lock: bool,
-    /// Never written: what is written goes to a scratch file, from which it is read again, and is gone
-    /// with the process. Transfers are of the exact forms only.
+    /// Never written: what is written goes to a scratch file, from which it is read again, and is
+    /// gone with the process. Transfers are of the exact forms only.
     pub overlay: bool,
 }
 

@@ -1,8 +1,9 @@
-//! Which bytes of a file that stays as it is have been written, and so are to be read from its scratch file.
+//! The bytes that have been written to a file that stays as it is, and so are read from its scratch
+//! file.
 
 use std::collections::BTreeMap;
 
-/// What has been written to a file that stays as it is.
+/// The part written of a file that stays as it is.
 pub(crate) struct Written {
     /// The length that the file seems to have.
     pub(crate) len: u64,

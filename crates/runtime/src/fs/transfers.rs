@@ -152,8 +152,8 @@ impl File {
         meta(Meta::Allocate(self.clone(), offset, len)).await.map(drop)
     }
 
-    /// Gives the space of these bytes back to the file system: they read as zeros then, and the length
-    /// stays. False, and nothing has changed, where the file system cannot take it.
+    /// Gives the space of these bytes back to the file system: they read as zeros then, and the
+    /// length stays. False, and nothing has changed, where the file system cannot take it.
     pub async fn give_back(&self, offset: u64, len: u64) -> io::Result<bool> {
         if self.overlay().is_some() {
             return Ok(false);

@@ -9,15 +9,15 @@ use super::node::Node;
 use super::pool::{Chunk, Pool};
 use crate::net::interest::Purpose;
 
-/// Bytes from a socket into buffers of a pool, again and again; or into one that it names, once. Its end
-/// with a count above 0 says that the next one may begin, with 0 that the stream has ended.
+/// Bytes from a socket into buffers of a pool, again and again; or into one that it names, once.
+/// Its end with a count above 0 says that the next one may begin, with 0 that the stream has ended.
 pub(crate) struct Inflow {
     pub(crate) node: Arc<Node>,
     pub(crate) purpose: Purpose,
     pub(crate) pool: Rc<Pool>,
     /// The buffer that it names.
     pub(crate) named: Option<Chunk>,
-    /// What has come and was not taken.
+    /// Chunks that have come and were not taken.
     pub(crate) arrived: VecDeque<Chunk>,
 }
 

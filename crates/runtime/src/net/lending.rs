@@ -25,12 +25,13 @@ pub(crate) struct Lending {
 }
 
 impl Lending {
-    /// What is to be sent.
+    /// The bytes to be sent.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buf.as_slice()[self.from..self.end]
     }
 
-    /// Sends what there is room for, where no ring does so. True when all is sent, or nothing more can be.
+    /// Sends what there is room for, where no ring does so. True when all is sent, or nothing more
+    /// can be.
     pub(crate) fn push(&mut self) -> bool {
         while self.taken.is_none() {
             let rest = &self.bytes()[self.sent..];

@@ -22,8 +22,8 @@ pub struct SendReport {
     pub copied_bytes: usize,
 }
 
-/// A buffer of which all bytes have been taken and that may still be read: by the kernel, until the peer has
-/// them. Dropped, the buffer is freed when nobody reads it any more, and never earlier.
+/// A buffer of which all bytes have been taken and that may still be read: by the kernel, until the
+/// peer has them. Dropped, the buffer is freed when nobody reads it any more, and never earlier.
 #[must_use = "the buffer comes back"]
 pub struct Lent(State, SendReport);
 
@@ -45,7 +45,7 @@ impl Lent {
         (lending.buf, report)
     }
 
-    /// Whether the buffer may still be read.
+    /// True if the buffer may still be read.
     pub fn is_read(&self) -> bool {
         matches!(self.0, State::Read(_))
     }
@@ -63,11 +63,12 @@ impl SendReport {
 }
 
 impl Socket {
-    /// Sends the bytes of `buf` in `range`. It returns when all of them have been taken; then the next send
-    /// may begin. The buffer comes back by [`Lent::back`]: from `Tuning::zero_copy_bytes_min` on it is
-    /// lent to the kernel, if `Tuning::zero_copy` says so and the kernel can, and until then it is not to
-    /// be touched. Only one send goes on at a time. It begins when first polled; dropped, it may have sent a
-    /// part, so that the socket is of no use for sending any more.
+    /// Sends the bytes of `buf` in `range`. It returns when all of them have been taken; then the
+    /// next send may begin. The buffer comes back by [`Lent::back`]: from
+    /// `Tuning::zero_copy_bytes_min` on it is lent to the kernel, if `Tuning::zero_copy` says so
+    /// and the kernel can, and until then it is not to be touched. Only one send goes on at a time.
+    /// It begins when first polled; dropped, it may have sent a part, so that the socket is of no
+    /// use for sending any more.
     ///
     /// # Errors
     /// As [`Socket::send`]; some bytes may have been sent by then.
@@ -109,20 +110,21 @@ impl Socket {
     }
 }
 
-/// Whether memory of that kind is not borrowed: the socket has no such sends, or the limit of locked memory
-/// is reached.
+/// True if memory of that kind is not borrowed: the socket has no such sends, or the limit of
+/// locked memory is reached.
 fn refuses_to_borrow(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOMEM | libc::ENOBUFS))
 }
 
-/// Whether all bytes have been taken and the buffer is still read. With fewer the end is waited for.
+/// True if all bytes have been taken and the buffer is still read. With fewer the end is waited
+/// for.
 fn all_taken(op: &mut Op, bytes: usize) -> Option<()> {
     let Op::Lend(lending) = op else { unreachable!("a send stays one") };
     let is_taken = matches!(lending.taken, Some(Ok(count)) if count == bytes);
     (lending.is_lent && is_taken).then_some(())
 }
 
-/// What has become of a send.
+/// The state of a send.
 fn lending_of((outcome, op): (Outcome, Op)) -> Lending {
     let Op::Lend(mut lending) = op else { unreachable!("a send stays one") };
     // Memory that was not lent is free with the result.

@@ -6,8 +6,9 @@
 //! threads nor buffers. Two calls lend memory to the kernel: `send_vec`, so that the answers of many
 //! connections leave with one call, and `recv_into`, by which data in bulk lands where it is to be.
 //!
-//! For exchanges of data in bulk there are `send_buf`, which may lend a buffer to the kernel until the peer has
-//! its bytes, and `Receiver`, whose one request is told of bytes again and again, in buffers of a pool.
+//! For exchanges of data in bulk there are `send_buf`, which may lend a buffer to the kernel until
+//! the peer has its bytes, and `Receiver`, whose one request is told of bytes again and again, in
+//! buffers of a pool.
 //!
 //! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same
 //! types.

@@ -121,12 +121,12 @@ impl Node {
         let _ = unsafe { libc::connect(fd.as_raw_fd(), &raw const none, len) };
     }
 
-    /// Whether a request for many receives ends here, in a simulation, to be made again.
+    /// True if a request for many receives ends here, in a simulation, to be made again.
     pub(super) fn ends_shot(&self) -> bool {
         matches!(self, Node::Sim(end) if end.ends_shot())
     }
 
-    /// Whether the simulated network has copied lent memory.
+    /// True if the simulated network has copied lent memory.
     pub(crate) fn copies(&self) -> bool {
         matches!(self, Node::Sim(end) if end.copies())
     }

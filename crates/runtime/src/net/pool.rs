@@ -1,5 +1,5 @@
-//! Memory for what comes over sockets, shared by the receivers of one worker, and given back piece by
-//! piece.
+//! Memory for what comes over sockets, shared by the receivers of one worker, and given back piece
+//! by piece.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,21 +10,21 @@ use std::task::{Poll, Waker};
 
 use crate::ring::provided::Provided;
 
-/// What a pool is to be.
+/// The shape of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
     /// Its buffers, 1 to 32,768.
     pub count: usize,
     /// Bytes of each: a piece that is received has no more.
     pub bytes: usize,
-    /// What peers send at a time, as far as it is known: it decides how bytes are received
+    /// Sizes of the sends of peers, as far as they are known: they decide how bytes are received
     /// (`Tuning::multishot_bytes_max`).
     pub message_bytes: usize,
 }
 
-/// Buffers for what comes over the sockets of one worker. Clones are the same pool. Receivers that find no
-/// free buffer wait until one is given back, and so do their peers then; whoever keeps them all and waits
-/// for more waits for ever.
+/// Buffers for what comes over the sockets of one worker. Clones are the same pool. Receivers that
+/// find no free buffer wait until one is given back, and so do their peers then; whoever keeps them
+/// all and waits for more waits for ever.
 #[derive(Clone)]
 pub struct BufferPool(pub(super) Rc<Pool>);
 
@@ -35,7 +35,7 @@ pub(crate) struct Pool {
     way: Way,
     /// Takes a group back from the ring of a worker: this module lies below both.
     withdraw: fn(u32, u16),
-    /// Which buffers somebody holds.
+    /// Marks of the buffers that somebody holds.
     held: RefCell<Vec<bool>>,
     held_count: Cell<usize>,
     /// The others, where no kernel has them.
@@ -43,7 +43,7 @@ pub(crate) struct Pool {
     waiting: RefCell<Vec<Waker>>,
 }
 
-/// Who takes the next buffer.
+/// The party that takes the next buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// The kernel, from the group of this number.
@@ -62,12 +62,12 @@ pub struct Chunk {
 }
 
 impl BufferPool {
-    /// Whether one request is told of bytes again and again; else each receive is a request.
+    /// True if one request is told of bytes again and again; else each receive is a request.
     pub fn is_multishot(&self) -> bool {
         self.0.way != Way::Named
     }
 
-    /// Whether one completion may tell of several buffers.
+    /// True if one completion may tell of several buffers.
     pub fn has_bundles(&self) -> bool {
         matches!(self.0.way, Way::Kernel { bundles: true, .. } | Way::Worker { bundles: true })
     }
@@ -127,7 +127,7 @@ impl Pool {
         }
     }
 
-    /// Whether a receive names its buffer.
+    /// True if a receive names its buffer.
     pub(crate) fn is_named(&self) -> bool {
         self.way == Way::Named
     }
@@ -148,7 +148,7 @@ impl Pool {
         Some(Chunk { pool: self.clone(), number, len: 0 })
     }
 
-    /// What the kernel has filled: so many bytes from the buffer `first` on.
+    /// Chunks of the bytes that the kernel has filled: so many from the buffer `first` on.
     pub(crate) fn land(self: &Rc<Self>, first: u16, bytes: usize) -> Vec<Chunk> {
         let filled = self.provided.filled(first, bytes);
         let chunk = |(number, len)| {
@@ -204,8 +204,8 @@ impl Chunk {
     /// The whole buffer, to be filled by the worker.
     pub(super) fn room(&mut self) -> &mut [u8] {
         let (memory, len) = self.memory();
-        // SAFETY: the buffer is initialised and lies within the pool's memory, which lives as long as the
-        // chunk; it has one holder, and that is borrowed exclusively.
+        // SAFETY: the buffer is initialised and lies within the pool's memory, which lives as long
+        // as the chunk; it has one holder, and that is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(memory, len) }
     }
 
@@ -222,8 +222,9 @@ impl Deref for Chunk {
     fn deref(&self) -> &[u8] {
         let (memory, len) = self.memory();
         assert!(self.len <= len, "bytes lie within their buffer");
-        // SAFETY: the buffer is initialised and lies within the pool's memory, which lives as long as the
-        // chunk; nobody writes to it while it has a holder: the kernel gets it back with the drop.
+        // SAFETY: the buffer is initialised and lies within the pool's memory, which lives as long
+        // as the chunk; nobody writes to it while it has a holder: the kernel gets it back with the
+        // drop.
         unsafe { std::slice::from_raw_parts(memory, self.len) }
     }
 }

@@ -12,8 +12,8 @@ impl BufferPool {
     /// A pool for receivers of the current worker.
     ///
     /// # Errors
-    /// `InvalidInput` when a number is out of its range; what the kernel says of memory that it is to
-    /// hand out.
+    /// `InvalidInput` when a number is out of its range; what the kernel says of memory that it is
+    /// to hand out.
     pub fn new(options: PoolOptions) -> io::Result<BufferPool> {
         let PoolOptions { count, bytes, message_bytes } = options;
         let total = count.checked_mul(bytes).filter(|total| *total <= isize::MAX as usize);
@@ -43,8 +43,8 @@ impl BufferPool {
     }
 }
 
-/// No operation is in flight that takes from the group: each holds the pool. Without its worker the ring is closed,
-/// or will be, and frees the memory then.
+/// No operation is in flight that takes from the group: each holds the pool. Without its worker the
+/// ring is closed, or will be, and frees the memory then.
 fn withdraw(worker: u32, group: u16) {
     worker::try_with(|w| {
         if w.id == worker {

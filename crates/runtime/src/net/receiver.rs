@@ -10,8 +10,9 @@ use super::socket::Socket;
 use crate::op::{Op, Outcome};
 use crate::pending::{Pending, begin};
 
-/// What comes over a socket, in buffers of a pool. There is one for a socket at a time. Dropped, it may take
-/// bytes off the stream that nobody sees, so that the socket is of no use for receiving any more.
+/// The input of a socket, in buffers of a pool. There is one for a socket at a time. Dropped, it
+/// may take bytes off the stream that nobody sees, so that the socket is of no use for receiving
+/// any more.
 pub struct Receiver {
     socket: Socket,
     pool: BufferPool,
@@ -27,8 +28,8 @@ impl Socket {
 }
 
 impl Receiver {
-    /// The next bytes; `None` at the end of the stream. Dropping the future loses nothing: the next call
-    /// goes on.
+    /// The next bytes; `None` at the end of the stream. Dropping the future loses nothing: the next
+    /// call goes on.
     ///
     /// # Errors
     /// `ConnectionReset` and what else the kernel says.
@@ -68,8 +69,8 @@ impl Receiver {
         }
     }
 
-    /// What the end of a request means: bytes in the buffer that it named, the end of the stream, or that
-    /// the next one is to be made.
+    /// The meaning of the end of a request: bytes in the buffer that it named, the end of the
+    /// stream, or that the next one is to be made.
     fn ended(&mut self, (outcome, op): (Outcome, Op)) -> io::Result<Option<Chunk>> {
         let Op::Stream(inflow) = op else { unreachable!("a receive stays one") };
         match outcome.into_count() {

@@ -1,7 +1,9 @@
-//! Waking other workers by entries of the own ring: they go with the next call instead of one for each.
+//! Waking other workers by entries of the own ring: they go with the next call instead of one for
+//! each.
 //!
-//! A sleeper has been marked as woken when its message is posted, so a message that the kernel cannot deliver is
-//! made good by the ordinary bell. Each keeps the descriptors that it names open until it has ended.
+//! A sleeper has been marked as woken when its message is posted, so a message that the kernel
+//! cannot deliver is made good by the ordinary bell. Each keeps the descriptors that it names open
+//! until it has ended.
 
 use io_uring::{opcode, squeue, types};
 
@@ -9,8 +11,8 @@ use crate::inbox::Post;
 
 /// The `user_data` of what another worker's message leaves in this ring; no key has it.
 pub(super) const RUNG: u64 = u64::MAX - 2;
-/// In the `user_data` of messages that are under way, above the number of their place. No key has generation
-/// 2^32 - 2.
+/// In the `user_data` of messages that are under way, above the number of their place. No key has
+/// generation 2^32 - 2.
 const SENT: u64 = (u32::MAX as u64 - 1) << 32;
 
 /// Messages of one ring that are under way.
@@ -31,7 +33,7 @@ impl Messages {
         message.user_data(SENT | place as u64)
     }
 
-    /// Whether a completion is that of a message, which has ended then.
+    /// True if a completion is that of a message, which has ended then.
     pub(super) fn ended(&mut self, user_data: u64, result: i32) -> bool {
         if user_data >> 32 != SENT >> 32 {
             return false;

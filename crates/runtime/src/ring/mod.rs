@@ -117,7 +117,7 @@ impl Ring {
         }
     }
 
-    /// Whether memory can be lent for sends.
+    /// True if memory can be lent for sends.
     pub(crate) fn can_lend(&self) -> bool {
         match &self.driver {
             Driver::Uring(ring) => ring.abilities().zero_copy,
@@ -130,8 +130,8 @@ impl Ring {
         matches!(self.driver, Driver::Uring(_))
     }
 
-    /// Lets the kernel hand out these buffers: their group, and whether it fills several at once. `None`
-    /// where no kernel does.
+    /// Lets the kernel hand out these buffers: their group, and whether it fills several at once.
+    /// `None` where no kernel does.
     pub(crate) fn provide(&mut self, buffers: &Rc<Provided>) -> io::Result<Option<(u16, bool)>> {
         match &mut self.driver {
             Driver::Uring(ring) => ring.provide(buffers),

@@ -11,8 +11,8 @@ use crate::buf::IoBuf;
 /// Most buffers of one queue: so many the kernel allows.
 pub(crate) const PROVIDED_COUNT_MAX: usize = 32_768;
 
-/// The memory of a queue of buffers. The ring that it is registered with keeps it until it is taken out or
-/// the ring is closed.
+/// The memory of a queue of buffers. The ring that it is registered with keeps it until it is taken
+/// out or the ring is closed.
 pub(crate) struct Provided {
     buffers: IoBuf,
     buffer_bytes: usize,
@@ -20,7 +20,8 @@ pub(crate) struct Provided {
     entries: IoBuf,
     mask: u16,
     tail: Cell<u16>,
-    /// Which buffer was put last at each place of the queue, and where each was put last.
+    /// The buffer that was put last at each place of the queue, and the place where each was put
+    /// last.
     order: RefCell<Vec<u16>>,
     places: RefCell<Vec<u16>>,
 }
@@ -59,15 +60,16 @@ impl Provided {
         (self.entries.as_ptr().addr() as u64, self.mask + 1)
     }
 
-    /// Puts a buffer into the queue, that is in the hands of nobody else: from now on the kernel may write to
-    /// it.
+    /// Puts a buffer into the queue, that is in the hands of nobody else: from now on the kernel
+    /// may write to it.
     pub(crate) fn put(&self, number: u16) {
         let (tail, memory) = (self.tail.get(), self.at(number));
         let place = tail & self.mask;
         let first = self.entries.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the place lies within the queue, whose memory is zeroed and aligned; the kernel reads an
-        // entry only after the tail has passed it, and a full turn later the buffer here was taken. The
-        // setters leave the rest of the entry, which is the tail in the first, as it is.
+        // SAFETY: the place lies within the queue, whose memory is zeroed and aligned; the kernel
+        // reads an entry only after the tail has passed it, and a full turn later the buffer here
+        // was taken. The setters leave the rest of the entry, which is the tail in the first, as it
+        // is.
         let entry = unsafe { &mut *first.add(usize::from(place)) };
         entry.set_addr(memory.addr() as u64);
         entry.set_len(self.buffer_bytes as u32);
@@ -75,14 +77,14 @@ impl Provided {
         self.order.borrow_mut()[usize::from(place)] = number;
         self.places.borrow_mut()[usize::from(number)] = place;
         self.tail.set(tail.wrapping_add(1));
-        // SAFETY: the first entry is there and initialised; its last field is the tail, two aligned bytes
-        // which only this thread writes and the kernel reads.
+        // SAFETY: the first entry is there and initialised; its last field is the tail, two aligned
+        // bytes which only this thread writes and the kernel reads.
         let shown = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(first).cast_mut()) };
         shown.store(tail.wrapping_add(1), Ordering::Release);
     }
 
-    /// The buffers that hold `bytes`, of which `first` has the first ones: they follow each other in the
-    /// queue. Each with its count of bytes.
+    /// The buffers that hold `bytes`, of which `first` has the first ones: they follow each other
+    /// in the queue. Each with its count of bytes.
     pub(crate) fn filled(&self, first: u16, bytes: usize) -> Vec<(u16, usize)> {
         let (order, mut place) = (self.order.borrow(), self.places.borrow()[usize::from(first)]);
         let (mut rest, mut filled) = (bytes, vec![]);

@@ -113,7 +113,7 @@ pub(crate) struct Opened {
     pub(crate) abilities: Abilities,
 }
 
-/// What the kernel knows of sockets beyond plain sends and receives.
+/// Abilities of the kernel with sockets beyond plain sends and receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
     /// Sends of lent memory (Linux 6.0).
@@ -138,7 +138,7 @@ impl Abilities {
         Abilities { zero_copy, multishot, bundles, messages }
     }
 
-    /// What is missing, in words.
+    /// The missing abilities, in words.
     fn describe(self) -> String {
         let missing = [
             (!self.zero_copy, ", no zero-copy sends"),

@@ -77,8 +77,8 @@ pub(crate) struct Uring {
     unfinished: u32,
     linked: Vec<Linked>,
     abilities: Abilities,
-    /// Buffers that the kernel hands out, by their group: kept until they are withdrawn, or until the ring,
-    /// which stands before them, is closed.
+    /// Buffers that the kernel hands out, by their group: kept until they are withdrawn, or until
+    /// the ring, which stands before them, is closed.
     groups: Vec<Option<Rc<Provided>>>,
     /// Messages to other workers, where this ring delivers them.
     messages: Option<Messages>,
@@ -181,7 +181,7 @@ impl Uring {
         self.is_hurried |= op.is_hurried();
     }
 
-    /// What the kernel knows of sockets.
+    /// Abilities of the kernel with sockets.
     pub(crate) fn abilities(&self) -> Abilities {
         self.abilities
     }
@@ -197,8 +197,8 @@ impl Uring {
         };
         let (address, count) = buffers.queue();
         let submitter = self.ring.submitter();
-        // SAFETY: the memory of the queue is zeroed, aligned to pages, and kept in `groups` until it is
-        // unregistered or the ring is closed.
+        // SAFETY: the memory of the queue is zeroed, aligned to pages, and kept in `groups` until
+        // it is unregistered or the ring is closed.
         unsafe { submitter.register_buf_ring_with_flags(address, count, group, 0) }?;
         if free == self.groups.len() {
             self.groups.push(None);
@@ -445,7 +445,7 @@ fn result_of(cqe: &cqueue::Entry) -> io::Result<usize> {
     }
 }
 
-/// What a completion says beside the end of its operation.
+/// The part that a completion tells of before the end of its operation.
 fn part_of(cqe: &cqueue::Entry) -> Option<Part> {
     if cqueue::notif(cqe.flags()) {
         let is_copied = cqe.result().cast_unsigned() & COPIED != 0;
@@ -492,7 +492,7 @@ fn duplicate(ring: &IoUring) -> io::Result<OwnedFd> {
 impl Drop for Uring {
     fn drop(&mut self) {
         if self.messages.is_some() {
-            // What is not under way yet goes by the bell.
+            // Messages that are not under way yet go by the bell.
             inbox::deliver_posts(false);
         }
         // The last request is the event descriptor's: end it, so that nothing is in flight when the ring and

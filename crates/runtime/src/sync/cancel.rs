@@ -32,13 +32,14 @@ impl Cancel {
         self.0.event.is_set()
     }
 
-    /// Says until when the work may go on; once. Whoever waits for the wish is not told when the time is up: that is
-    /// for work that computes without waiting, and may keep the one from its turn who would say so.
+    /// Says until when the work may go on; once. Whoever waits for the wish is not told when the
+    /// time is up: that is for work that computes without waiting, and may keep the one from its
+    /// turn who would say so.
     pub fn set_deadline(&self, deadline: Instant) {
         self.0.deadline.set(deadline).ok();
     }
 
-    /// Whether the time is up, if there is a deadline.
+    /// True if the time is up, if there is a deadline.
     pub fn is_overdue(&self) -> bool {
         self.0.deadline.get().is_some_and(|deadline| time::now() >= *deadline)
     }

@@ -239,7 +239,7 @@ impl Worker {
         self.clock.is_some()
     }
 
-    /// Whether so many bytes are lent to the ring when they are sent.
+    /// True if so many bytes are lent to the ring when they are sent.
     pub(crate) fn lends(&self, bytes: usize) -> bool {
         self.shared.sockets.lends(bytes) && self.ring.borrow().can_lend()
     }

@@ -87,7 +87,7 @@ impl Worker {
         }
     }
 
-    /// What a completion of the ring says.
+    /// Takes the message of a completion of the ring.
     pub(crate) fn told(&self, key: Key, told: Told) {
         match told {
             Told::Part(part) => self.part(key, part),
@@ -216,8 +216,8 @@ impl Worker {
         self.ring.borrow_mut().prepare(self.owner())
     }
 
-    /// Has nobody read the memory of operations any more: the connections that it was sent over end. Only who
-    /// stops does so.
+    /// Has nobody read the memory of operations any more: the connections that it was sent over
+    /// end. Only who stops does so.
     pub(super) fn call_back_memory(&self) {
         let mut ops = self.ops.borrow_mut();
         let keys: Vec<Key> = ops.keys().collect();
@@ -308,7 +308,7 @@ fn take_part(counters: &Counters, entry: &mut OpEntry, part: Part) -> Vec<Chunk>
     vec![]
 }
 
-/// Whether who waits for a part would get one.
+/// True if who waits for a part would get one.
 fn has_part(op: &Op) -> bool {
     match op {
         Op::Stream(inflow) => !inflow.arrived.is_empty(),
@@ -365,7 +365,7 @@ fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {
             Some(taken) => add(&shard.sent_bytes, *taken.as_ref().unwrap_or(&0) as u64),
             None => add(&shard.sent_bytes, *bytes as u64),
         },
-        // What comes in parts is counted then.
+        // Bytes that come in parts are counted then.
         Op::Stream(inflow) if inflow.named.is_some() => {
             add(&shard.received_bytes, *bytes as u64);
         }

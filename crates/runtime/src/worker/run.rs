@@ -23,8 +23,8 @@ const GLANCE_POLL_COUNT: u32 = 8;
 /// Polls between two glances at the clock, which costs about as much as a switch.
 const CLOCK_POLL_COUNT: u32 = 32;
 
-/// A worker that stops waits so long for peers to take what was sent to them from lent memory; then their
-/// connections are reset. Whoever wants answers to arrive waits for that himself.
+/// A worker that stops waits so long for peers to take what was sent to them from lent memory; then
+/// their connections are reset. Whoever wants answers to arrive waits for that himself.
 const LINGER_NS: u64 = 1_000_000_000;
 
 /// The same where connections are waited for and something has completed.

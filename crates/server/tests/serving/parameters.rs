@@ -1,5 +1,5 @@
-//! Parameters of each type in both formats, on each road: in a row that is inserted, in a look-up, in a plan of its
-//! own and in one for all values.
+//! Parameters of each type in both formats, on each road: in a row that is inserted, in a look-up,
+//! in a plan of its own and in one for all values.
 
 use postgres::Client;
 use postgres::types::private::BytesMut;

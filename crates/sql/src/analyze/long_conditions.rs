@@ -1,7 +1,8 @@
 //! Long chains of conditions, behind a function.
 //!
-//! The library takes conditions that are joined by `AND` apart and makes a chain of them again, over which it
-//! recurses; `NOT` makes such ones of alternatives. What stands behind a function stays the balanced tree that it is.
+//! The library takes conditions that are joined by `AND` apart and makes a chain of them again,
+//! over which it recurses; `NOT` makes such ones of alternatives. What stands behind a function
+//! stays the balanced tree that it is.
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
@@ -66,7 +67,7 @@ fn kept_whole(expr: Expr) -> Result<Transformed<Expr>> {
     Ok(Transformed::new(whole, true, TreeNodeRecursion::Jump))
 }
 
-/// Whether a chain of more conditions begins here than are planned one by one.
+/// True if a chain of more conditions begins here than are planned one by one.
 fn is_long(expr: &Expr) -> bool {
     let Expr::BinaryExpr(chain) = expr else { return false };
     let most = match chain.op {

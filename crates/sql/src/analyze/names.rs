@@ -96,7 +96,7 @@ impl ContextProvider for Names<'_> {
             // The system's schema comes first in every search path.
             None => self.catalog.system_table("pg_catalog", name.table()),
         };
-        // What a view names was found when it was made: no temporary table.
+        // A name within a view was found when the view was made: no temporary table.
         let schema = name.schema().or(self.open_views.last().map(|_| "public"));
         let is_public = match schema {
             None => !self.catalog.hides_public(name.table()),

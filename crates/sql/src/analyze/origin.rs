@@ -224,7 +224,7 @@ impl Finder<'_> {
     }
 }
 
-/// What values have in common: the type that all have, or of texts that of the first.
+/// The common type of values: the type that all have, or of texts that of the first.
 fn common(mut types: impl Iterator<Item = Option<Declared>>) -> Option<Declared> {
     let first = types.next().flatten()?;
     let (mut same, mut texts) = (true, true);
@@ -239,7 +239,7 @@ fn common(mut types: impl Iterator<Item = Option<Declared>>) -> Option<Declared>
     }
 }
 
-/// Whether it is `text` here.
+/// True if it is `text` here.
 fn is_text(declared: Declared) -> bool {
     match declared {
         Declared::Own(ty) => {

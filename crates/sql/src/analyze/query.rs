@@ -46,12 +46,14 @@ fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
     bound(query, names).map_err(|error| with_nearest(names.catalog, from_library(error)))
 }
 
-/// Most nodes of a plan before any rule has run: names of views and of queries of `WITH` that double at each
-/// level would make one that no machine holds. A thousand names of views and more fit.
+/// Most nodes of a plan before any rule has run: names of views and of queries of `WITH` that
+/// double at each level would make one that no machine holds. A thousand names of views and more
+/// fit.
 const NODES_MAX: usize = 50_000;
 
-/// The query as the library binds it, with parameters that are texts, as literals in quotes are; outer relations
-/// that inner columns hide are named anew. Errors: those of binding, 54001 for a plan of too many nodes.
+/// The query as the library binds it, with parameters that are texts, as literals in quotes are;
+/// outer relations that inner columns hide are named anew. Errors: those of binding, 54001 for a
+/// plan of too many nodes.
 pub(crate) fn bound(query: ast::Query, names: &Names<'_>) -> Result<LogicalPlan, DataFusionError> {
     let plan = bound_of_any_size(query, names)?;
     let mut count = 0;

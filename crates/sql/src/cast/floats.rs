@@ -1,4 +1,5 @@
-//! Casts of decimals to floating point numbers: the nearest one, as if it had been read from the text.
+//! Casts of decimals to floating point numbers: the nearest one, as if it had been read from the
+//! text.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use types::text::format_value;
 use crate::cast::strict::STRICT_CAST;
 use crate::cast::text::cast_text;
 
-/// Whether a cast leads from a decimal to a floating point number.
+/// True if a cast leads from a decimal to a floating point number.
 pub(crate) fn applies(from: &DataType, to: &DataType) -> bool {
     matches!(from, DataType::Decimal128(..) | DataType::Decimal256(..)) && to.is_floating()
 }
@@ -20,7 +21,7 @@ pub(crate) fn applies(from: &DataType, to: &DataType) -> bool {
 /// Values of any type as another one, decimals as the nearest floating point numbers.
 ///
 /// # Errors
-/// What the library says, 22003.
+/// A cast as the library does it, with 22003 as its error.
 pub(crate) fn cast_exactly(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match applies(array.data_type(), to) {
         true => cast_decimals(array, to),

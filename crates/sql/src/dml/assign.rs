@@ -120,7 +120,7 @@ fn mismatch(from: &DataType, column: &Column) -> SqlError {
         .with_hint("you will need to rewrite or cast the expression")
 }
 
-/// Whether values are converted as a cast does, rather than by their texts.
+/// True if values are converted as a cast does, rather than by their texts.
 fn is_cast(from: &DataType, to: &DataType) -> bool {
     is_wider(from, to)
         || (from.is_numeric() && to.is_integer())
@@ -170,8 +170,8 @@ pub(super) fn literal_of(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Ex
     cast_to(value, ty)
 }
 
-/// The value, cast; what is longer than the elements of an array may be is not cut, but refused when it is
-/// assigned.
+/// The value, cast; what is longer than the elements of an array may be is not cut, but refused
+/// when it is assigned.
 pub(super) fn cast_to(value: ast::Expr, ty: LogicalType) -> SqlResult<ast::Expr> {
     let ty = match ty {
         LogicalType::Array(_) => ty.without_length(),

@@ -149,7 +149,8 @@ fn in_order_that_shows(mut call: AggregateFunction) -> AggregateFunction {
     call
 }
 
-/// Has a function of distinct values see those that are equal as the same one. Lists show their values.
+/// Has a function of distinct values see those that are equal as the same one. Lists show their
+/// values.
 fn distinct_by_form(distinct: &mut AggregateFunction, schema: &DFSchema) -> SqlResult<()> {
     if LISTS.contains(&distinct.func.name()) || matches!(distinct.func.name(), "min" | "max") {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Comparisons of values that the library compares by their bits or in another order: intervals, arrays,
-//! floats in lists.
+//! Comparisons of values that the library compares by their bits or in another order: intervals,
+//! arrays, floats in lists.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::functions::order::comparator;
 
 type Node = Arc<dyn PhysicalExpr>;
 
-/// What takes the place of a part of an expression that compares such values; `None` where it does not.
+/// The expression in place of one that compares such values; `None` where it does not.
 pub(super) fn compared(node: &Node, schema: &Schema) -> Result<Option<Node>> {
     let part = node.as_ref() as &dyn std::any::Any;
     if let Some(binary) = part.downcast_ref::<BinaryExpr>() {
@@ -172,7 +172,7 @@ impl Compared {
         Ok((0..left.len()).map(row).collect())
     }
 
-    /// Whether it is true or false of nulls, too.
+    /// True if it is true or false of nulls, too.
     fn knows_nulls(&self) -> bool {
         matches!(self.op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
     }

@@ -96,7 +96,7 @@ fn harden_binary(binary: &BinaryExpr, schema: &Schema) -> Result<Option<Arc<dyn 
     })
 }
 
-/// Whether an expression is a division, which fails for zero.
+/// True if an expression is a division, which fails for zero.
 pub(super) fn divides(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let is_division = |op: &Operator| matches!(op, Operator::Divide | Operator::Modulo);
     let plain = downcast::<BinaryExpr>(expr).map(BinaryExpr::op);
@@ -200,7 +200,7 @@ impl Guarded {
                     check_float(op, (*l).into(), (*r).into(), float)?;
                 }
             }
-            // What hardware makes of infinities is a NaN with a sign.
+            // Hardware makes a NaN with a sign of infinities.
             values.push(if float.is_nan() { T::Native::from(f32::NAN) } else { value });
         }
         let array = PrimitiveArray::<T>::new(values.into(), nulls);

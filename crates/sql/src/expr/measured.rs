@@ -1,5 +1,5 @@
-//! Values of any size that the library computes are counted in the memory of the statement, as ours are where they
-//! are made, and whoever computes them is asked whether they are still wanted.
+//! Values of any size that the library computes are counted in the memory of the statement, as ours
+//! are where they are made, and whoever computes them is asked whether they are still wanted.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -37,7 +37,7 @@ pub(super) fn measured(
     })
 }
 
-/// Whether values of a type have any size.
+/// True if values of a type have any size.
 fn is_of_any_size(ty: &DataType) -> bool {
     ty.is_string() || ty.is_binary() || ty.is_nested()
 }

@@ -1,8 +1,10 @@
-//! `AND` and `OR` whose right side can fail: it is computed only for the rows that the left side has not decided.
+//! `AND` and `OR` whose right side can fail: it is computed only for the rows that the left side
+//! has not decided.
 //!
-//! SQL leaves the order free, but PostgreSQL computes conditions one after the other, and applications rely on it:
-//! `kind = 'num' AND val::int > 10`. What can fail here are divisions, casts of texts and of numbers to smaller ones, and
-//! functions; sums and products, which fail by overflow alone, are computed for all rows, as the programs of `ir` do.
+//! SQL leaves the order free, but PostgreSQL computes conditions one after the other, and
+//! applications rely on it: `kind = 'num' AND val::int > 10`. What can fail here are divisions,
+//! casts of texts and of numbers to smaller ones, and functions; sums and products, which fail by
+//! overflow alone, are computed for all rows, as the programs of `ir` do.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -70,7 +72,7 @@ fn may_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     itself || expr.children().into_iter().any(|child| may_fail(child, schema))
 }
 
-/// Whether a cast has values that it cannot take.
+/// True if a cast has values that it cannot take.
 fn loses(cast: &CastExpr, schema: &Schema) -> bool {
     let Ok(from) = cast.expr().data_type(schema) else { return true };
     let to = cast.cast_type();
@@ -116,7 +118,7 @@ impl Ordered {
         Ok(Ordered { left, right, op, columns, apart })
     }
 
-    /// Whether a row whose left side is this needs no right side.
+    /// True if a row whose left side is this needs no right side.
     fn decides(&self) -> bool {
         self.op == Operator::Or
     }

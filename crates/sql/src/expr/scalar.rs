@@ -29,7 +29,7 @@ pub struct Expr {
     pub(crate) text: Arc<str>,
     /// Whether each row takes long.
     pub(crate) is_slow: bool,
-    /// Whether values of any size are computed in it.
+    /// True if values of any size are computed in it.
     pub(crate) makes_values: bool,
     /// What the statement that it was compiled for works in.
     pub(crate) context: Context,
@@ -62,7 +62,7 @@ impl Expr {
         Expr::plain(Arc::new(Literal::new(value)), ty, &text)
     }
 
-    /// One that costs little.
+    /// An expression that costs little.
     fn plain(physical: Arc<dyn PhysicalExpr>, ty: DataType, text: &str) -> Expr {
         let (is_slow, makes_values) = (false, false);
         Expr { physical, ty, text: text.into(), is_slow, makes_values, context: zone::current() }
@@ -108,7 +108,8 @@ impl Expr {
         if self.is_slow { slow::ROWS_AT_ONCE } else { usize::MAX }
     }
 
-    /// Whether some rows may take long, or much memory: it is best evaluated for few of them at once.
+    /// True if some rows may take long, or much memory: it is best evaluated for few of them at
+    /// once.
     pub fn is_heavy(&self) -> bool {
         self.is_slow || self.makes_values
     }

@@ -1,5 +1,5 @@
-//! `array_agg`: the library's, but for distinct values of which equal ones look different. The first of these
-//! is shown, and they are in order.
+//! `array_agg`: the library's, but for distinct values of which equal ones look different. The
+//! first of these is shown, and they are in order.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct ArrayAgg {
     library: Arc<AggregateUDF>,
 }
 
-/// Whether the call is ours, which gives such arrays.
+/// True if the call is ours, which gives such arrays.
 fn is_ours(is_distinct: bool, result: &DataType) -> bool {
     is_distinct && has_lookalikes(result)
 }

@@ -1,5 +1,6 @@
-//! `concat` and `concat_ws`: the library's, which ask for memory before they take it. Of nulls alone `concat` is the
-//! empty text: the library's simplifier leaves nulls out and then refuses a call without arguments.
+//! `concat` and `concat_ws`: the library's, which ask for memory before they take it. Of nulls
+//! alone `concat` is the empty text: the library's simplifier leaves nulls out and then refuses a
+//! call without arguments.
 
 use arrow_schema::DataType;
 use datafusion_common::{DataFusionError, Result};
@@ -91,7 +92,7 @@ fn room_for_all(args: &ScalarFunctionArgs, firsts: usize) -> Result<()> {
     };
     let first = args.args.first().map_or(0, bytes).saturating_mul(firsts);
     let sum = args.args.iter().skip(1).map(bytes).fold(first, usize::saturating_add);
-    // What a row may have is checked where rows are few.
+    // The memory of a row is checked where rows are few.
     let room = if args.number_rows == 1 { with_room(sum) } else { crate::interrupt::room(sum) };
     room.map_err(|error| DataFusionError::External(Box::new(error)))
 }

@@ -49,7 +49,7 @@ impl ScalarUDFImpl for Conditions {
         Ok(DataType::Boolean)
     }
 
-    /// What has become something else than a chain needs the function no more.
+    /// A chain that has become something else needs the function no more.
     fn simplify(&self, args: Vec<Expr>, _info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let is_chain = |arg: &Expr| {
             matches!(arg, Expr::BinaryExpr(BinaryExpr { op: Operator::And | Operator::Or, .. }))

@@ -12,7 +12,7 @@ use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use types::{SqlError, SqlState};
 
-/// Whether sums of that type are ours.
+/// True if sums of that type are ours.
 pub(super) fn is_exact(ty: &DataType) -> bool {
     matches!(ty, DataType::Int64 | DataType::Decimal128(..) | DataType::Decimal256(..))
 }

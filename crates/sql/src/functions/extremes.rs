@@ -1,5 +1,6 @@
-//! `min` and `max` of values that the library orders by their bits or in parts: floats, intervals, arrays.
-//! Of all others they are the library's. Of equal values the last one is the result, as in PostgreSQL.
+//! `min` and `max` of values that the library orders by their bits or in parts: floats, intervals,
+//! arrays. Of all others they are the library's. Of equal values the last one is the result, as in
+//! PostgreSQL.
 
 mod lists;
 mod primitives;
@@ -19,7 +20,7 @@ use datafusion_functions_aggregate::min_max::{max_udaf, min_udaf};
 use lists::OfLists;
 use primitives::{Many, One};
 
-/// Which value is looked for.
+/// The value that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Side {
     Least,

@@ -26,7 +26,7 @@ pub(super) struct Depends {
     tables: Vec<(String, Option<Arc<TableDef>>)>,
     /// The same of those that it reads, with the schemas that it names.
     read: Vec<(Option<String>, String, Option<Arc<TableDef>>)>,
-    /// Whether names without a schema are not found in `public`.
+    /// True if names without a schema are not found in `public`.
     hidden: Vec<(String, bool)>,
     /// The same of views.
     views: Vec<(String, Option<Arc<ViewDef>>)>,

@@ -197,8 +197,8 @@ fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Whether texts are put together that are long as it is: what is made of what a function has made is as long
-/// as one likes.
+/// True if texts are put together that are long as it is: what is made of what a function has made
+/// is as long as one likes.
 pub(crate) fn makes_long_text(expr: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) = expr else {
         return false;

@@ -87,9 +87,9 @@ pub(crate) fn cross_joins() -> Guarded<EliminateCrossJoin> {
     }
 }
 
-/// [`OptimizeProjections`] over plans that say rightly which columns determine others: it drops those from
-/// the columns of groups. Where a query below computes what has an effect, no column is dropped: it has the effect
-/// whether it is read or not.
+/// [`OptimizeProjections`] over plans that say rightly which columns determine others: it drops
+/// those from the columns of groups. Where a query below computes what has an effect, no column is
+/// dropped: it has the effect whether it is read or not.
 pub(crate) fn projections() -> Guarded<OptimizeProjections> {
     Guarded {
         rule: OptimizeProjections::new(),
@@ -103,7 +103,8 @@ pub(crate) fn projections() -> Guarded<OptimizeProjections> {
     }
 }
 
-/// Whether a projection computes something volatile that is not the one of the query itself, whose columns are read.
+/// True if a projection computes something volatile that is not the one of the query itself, whose
+/// columns are read.
 fn has_effects_below(plan: &LogicalPlan) -> Result<bool> {
     let mut below = plan;
     loop {
@@ -124,7 +125,7 @@ fn has_effects_below(plan: &LogicalPlan) -> Result<bool> {
     below.exists(|node| Ok(is_volatile(node)))
 }
 
-/// Whether a call may have an effect. Series of numbers have none: they are not to be folded.
+/// True if a call may have an effect. Series of numbers have none: they are not to be folded.
 fn has_effect(expr: &Expr) -> bool {
     let is_call = |part: &Expr| match part {
         Expr::ScalarFunction(call) => {
@@ -253,8 +254,8 @@ pub(crate) fn filters() -> Guarded<PushDownFilter> {
     }
 }
 
-/// Filters above each other as one, the lower condition first: it keeps rows from the upper one, which the
-/// library would ask first.
+/// Filters above each other as one, the lower condition first: it keeps rows from the upper one,
+/// which the library would ask first.
 fn one_after_the_other(mut plan: LogicalPlan) -> LogicalPlan {
     while let LogicalPlan::Filter(upper) = &plan
         && let LogicalPlan::Filter(lower) = upper.input.as_ref()

@@ -89,8 +89,8 @@ fn with_opaque_operands(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// An operand of AND or OR whose member is opaque if it is a test of membership that the library would make
-/// one with another: `x in (1) and x in (2)` is false to it, also where x is null.
+/// An operand of AND or OR whose member is opaque if it is a test of membership that the library
+/// would make one with another: `x in (1) and x in (2)` is false to it, also where x is null.
 fn with_opaque_member(operand: Expr, op: Operator) -> Transformed<Expr> {
     match operand {
         Expr::InList(mut list) if list.negated == (op == Operator::Or) => {
@@ -149,7 +149,8 @@ fn has_lookalikes(operand: &Expr) -> Result<bool> {
 /// The name of the function that hides a value.
 const OPAQUE: &str = "opaque_operand";
 
-/// A value that the library does not know, while it simplifies what is around it, nor takes for another one.
+/// A value that the library does not know, while it simplifies what is around it, nor takes for
+/// another one.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Opaque {
     signature: Signature,

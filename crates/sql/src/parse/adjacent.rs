@@ -1,5 +1,5 @@
-//! Texts in quotes behind each other: one text where a line ends between them, as the standard has it, and an error
-//! on the same line.
+//! Texts in quotes behind each other: one text where a line ends between them, as the standard has
+//! it, and an error on the same line.
 
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
@@ -10,7 +10,8 @@ use crate::parse::tokens::{Tokens, unexpected};
 /// The tokens without white space and comments, and texts that go on behind a line's end made one.
 ///
 /// # Errors
-/// 42601 for two texts of which one follows the other on the same line, or behind a comment in the form of C.
+/// 42601 for two texts of which one follows the other on the same line, or behind a comment in the
+/// form of C.
 pub(crate) fn joined(text: &str, tokens: Tokens) -> SqlResult<Tokens> {
     let mut kept = Tokens::with_capacity(tokens.len());
     let (mut line_ended, mut may_go_on) = (false, false);
@@ -43,7 +44,8 @@ pub(crate) fn joined(text: &str, tokens: Tokens) -> SqlResult<Tokens> {
     Ok(kept)
 }
 
-/// Whether a text behind it is a part of it or an error: one between dollars does not go on, and no number does.
+/// True if a text behind it is a part of it or an error: one between dollars does not go on, and no
+/// number does.
 fn is_whole(token: &Token) -> bool {
     matches!(
         token,

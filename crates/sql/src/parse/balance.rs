@@ -14,8 +14,8 @@ use super::tokens::too_deep;
 
 use crate::walk::WalkMut;
 
-/// Deepest tree of expressions, subqueries included. Parser, binder and optimiser recurse several times per
-/// level; where the library is not optimised, 8 MiB of stack are enough for this depth.
+/// Deepest tree of expressions, subqueries included. Parser, binder and optimiser recurse several
+/// times per level; where the library is not optimised, 8 MiB of stack are enough for this depth.
 pub(super) const DEPTH_MAX: usize = 300;
 
 /// The stack that a level of a deeper one must have, several times of what it takes.
@@ -38,7 +38,8 @@ pub(crate) fn balance(tree: &mut impl WalkMut) -> Result<(), SqlError> {
     balance_within(tree, DEPTH_MAX, usize::MAX)
 }
 
-/// The same of a statement: a query may be as deep as the stack is long, a definition has fewer operators.
+/// The same of a statement: a query may be as deep as the stack is long, a definition has fewer
+/// operators.
 pub(crate) fn balance_statement(statement: &mut Statement) -> Result<(), SqlError> {
     let deep = || stdx::stack_left().map_or(DEPTH_MAX, |left| DEPTH_MAX.max(left / LEVEL_BYTES));
     let (depth_max, operators_max) = match statement {

@@ -1,8 +1,8 @@
 //! Values in the places of parameters.
 //!
-//! A statement is read once, with its parameters in its syntax tree. Binding puts literals of the parameters' types
-//! into the places of these in a copy of the tree, so nothing in a value can end a literal, and a value of unknown
-//! type is an unknown literal as in PostgreSQL.
+//! A statement is read once, with its parameters in its syntax tree. Binding puts literals of the
+//! parameters' types into the places of these in a copy of the tree, so nothing in a value can end
+//! a literal, and a value of unknown type is an unknown literal as in PostgreSQL.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Template {
     /// Reads the statement, to be bound again and again.
     ///
     /// # Errors
-    /// What parsing says, and 42P02 for parameters of a statement that takes none.
+    /// The result of parsing, and 42P02 for parameters of a statement that takes none.
     pub fn read(&self) -> SqlResult<()> {
         match self.known() {
             Some(_) => Ok(()),
@@ -53,8 +53,8 @@ impl Template {
         Ok(statement)
     }
 
-    /// The statement, if it was read. One that is so deep that not every thread has the stack for it is read each
-    /// time, by whoever has, and refused to others.
+    /// The statement, if it was read. One that is so deep that not every thread has the stack for
+    /// it is read each time, by whoever has, and refused to others.
     fn known(&self) -> Option<&Statement> {
         self.statement.get()?.get()
     }
@@ -158,8 +158,8 @@ impl Bound {
     }
 }
 
-/// A literal in the place of a parameter. What begins a number of rows is a plain number, which is what the planner
-/// wants there.
+/// A literal in the place of a parameter. What begins a number of rows is a plain number, which is
+/// what the planner wants there.
 fn literal(parameter: &Parameter, place: ValueWithSpan, is_counted: bool) -> Expr {
     let value = match parameter.text() {
         None => Value::Null,

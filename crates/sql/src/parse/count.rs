@@ -1,5 +1,5 @@
-//! How many tokens a text has, found without keeping any: what is too large for the memory is refused before
-//! its tokens are made.
+//! How many tokens a text has, found without keeping any: what is too large for the memory is
+//! refused before its tokens are made.
 
 /// The tokens of a text, apart from white space and comments. Of text that is no SQL it is a guess.
 pub fn token_count(text: &str) -> usize {

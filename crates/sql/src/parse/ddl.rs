@@ -189,7 +189,8 @@ fn hash_index(create: &ast::CreateIndex) -> SqlResult<IndexMethod> {
     Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
 }
 
-/// What `ASC`, `DESC` and `NULLS FIRST` say of each column; nothing where they say what is usual.
+/// The order of each column by `ASC`, `DESC` and `NULLS FIRST`; nothing where all have the usual
+/// one.
 fn orders(columns: &[IndexColumn]) -> Vec<KeyOrder> {
     let order = |column: &IndexColumn| {
         let options = &column.column.options;

@@ -1,11 +1,13 @@
-//! `ROLLUP ((a)::text)`: the library takes a parenthesis that begins an element for one around all of it.
+//! `ROLLUP ((a)::text)`: the library takes a parenthesis that begins an element for one around all
+//! of it.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::tokens::Tokens;
 
-/// Puts parentheses around elements of `ROLLUP`, `CUBE` and `GROUPING SETS` that begin with some and go on behind them.
+/// Puts parentheses around elements of `ROLLUP`, `CUBE` and `GROUPING SETS` that begin with some
+/// and go on behind them.
 pub(super) fn in_parentheses(tokens: &mut Tokens) {
     let mut at = 0;
     while at + 1 < tokens.len() {

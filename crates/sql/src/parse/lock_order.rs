@@ -1,4 +1,5 @@
-//! `FOR UPDATE .. LIMIT 1`: PostgreSQL takes the clauses in either order, the library's parser only `LIMIT` first.
+//! `FOR UPDATE .. LIMIT 1`: PostgreSQL takes the clauses in either order, the library's parser only
+//! `LIMIT` first.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::Token;

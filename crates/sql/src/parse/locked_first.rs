@@ -1,5 +1,6 @@
-//! `UPDATE .. WHERE id = (SELECT .. FOR UPDATE SKIP LOCKED LIMIT 1)`, as queues take their next job: the query that
-//! locks rows runs first, and what it gives is a relation for the change, as the queries of a `WITH` are.
+//! `UPDATE .. WHERE id = (SELECT .. FOR UPDATE SKIP LOCKED LIMIT 1)`, as queues take their next
+//! job: the query that locks rows runs first, and what it gives is a relation for the change, as
+//! the queries of a `WITH` are.
 
 use std::ops::ControlFlow;
 
@@ -87,7 +88,7 @@ impl Taken {
     }
 }
 
-/// Whether a query names columns of its own relation only, as far as names say.
+/// True if a query names columns of its own relation only, as far as names say.
 fn is_alone(query: &ast::Query) -> bool {
     let SetExpr::Select(select) = query.body.as_ref() else { return false };
     let [TableWithJoins { relation: TableFactor::Table { name, alias, .. }, joins }] =

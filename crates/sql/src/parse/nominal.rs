@@ -1,6 +1,6 @@
-//! Statements about kinds of objects that there are none of: types, functions, schemas, triggers, extensions and others.
-//! What does nothing in PostgreSQL where there is nothing (`DROP TYPE IF EXISTS`, `CREATE SCHEMA IF NOT EXISTS public`)
-//! does nothing here, and says so.
+//! Statements about kinds of objects that there are none of: types, functions, schemas, triggers,
+//! extensions and others. Statements that do nothing in PostgreSQL where there is nothing (`DROP
+//! TYPE IF EXISTS`, `CREATE SCHEMA IF NOT EXISTS public`) does nothing here, and says so.
 
 use types::{SqlError, SqlResult, SqlState};
 
@@ -13,9 +13,9 @@ use crate::parse::statement::Statement;
 /// A statement that changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nominal {
-    /// What it answers.
+    /// The tag of the answer.
     pub tag: String,
-    /// What there is to tell.
+    /// Notices for the client.
     pub notices: Vec<SqlError>,
     /// The relation of which it says that something belongs to it.
     pub of: Option<Belonging>,

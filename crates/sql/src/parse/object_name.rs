@@ -9,8 +9,8 @@ use types::{SqlError, SqlResult, SqlState};
 /// The schema in which temporary tables of the session are found.
 pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 
-/// The name of a relation, and where a statement says that it is. It is used as its last part, which is the name
-/// in the catalog that the statement sees.
+/// The name of a relation, and where a statement says that it is. It is used as its last part,
+/// which is the name in the catalog that the statement sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RelationName {
     /// The last part.
@@ -38,7 +38,7 @@ impl RelationName {
         Ok(RelationName { name, schema, database })
     }
 
-    /// Whether the statement says that it is a temporary table.
+    /// True if the statement says that it is a temporary table.
     pub fn is_temporary(&self) -> bool {
         self.schema.as_deref() == Some(TEMPORARY_SCHEMA)
     }

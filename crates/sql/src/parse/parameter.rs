@@ -7,7 +7,8 @@ use types::{Datum, LogicalType, SqlResult, oid};
 /// The value of a parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameter {
-    /// In the form that the machine has for its type, or a text that is still to be read as one of it.
+    /// In the form that the machine has for its type, or a text that is still to be read as one of
+    /// it.
     pub value: Datum,
     /// Its type; `None` is an unknown literal, a text that takes the type that its place asks for.
     pub ty: Option<LogicalType>,
@@ -16,8 +17,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A value of the type of this number; 0 is an unknown literal. One of `char(n)` loses the blanks at
-    /// its end, which do not count there, and which no column of that type holds.
+    /// A value of the type of this number; 0 is an unknown literal. One of `char(n)` loses the
+    /// blanks at its end, which do not count there, and which no column of that type holds.
     pub fn of_type(oid: u32, mut value: Datum) -> Parameter {
         if let (Datum::Text(text), oid::BPCHAR) = (&mut value, oid) {
             text.truncate(text.trim_end_matches(' ').len());
@@ -48,7 +49,7 @@ impl Parameter {
         Parameter { value: Datum::Text(text.into()), ..Parameter::default() }
     }
 
-    /// Whether it is null.
+    /// True if it is null.
     pub fn is_null(&self) -> bool {
         self.value.is_null()
     }

@@ -17,8 +17,8 @@ use crate::parse::statement::query::Query as ParsedQuery;
 use crate::parse::tokens::position;
 use crate::walk::WalkMut;
 
-/// What comes into the place of a parameter: of its number from 0, of what stands there, and of whether a number of
-/// rows begins with it.
+/// The filling for the place of a parameter: of its number from 0, of the word that stands there,
+/// and of whether a number of rows begins with it.
 type Put<'a> = &'a dyn Fn(usize, ValueWithSpan, bool) -> SqlResult<Expr>;
 
 /// Puts something into the places of parameters.
@@ -34,7 +34,7 @@ impl<'a> Places<'a> {
     /// Fills all places of a statement.
     ///
     /// # Errors
-    /// What filling one says.
+    /// The first error of filling one.
     pub(super) fn fill(&mut self, statement: &mut Statement) -> SqlResult<()> {
         walked(statement, self).1
     }
@@ -76,7 +76,7 @@ impl VisitorMut for Places<'_> {
     }
 }
 
-/// What a statement is like.
+/// Properties of a statement.
 pub(super) struct Seen {
     pub takes_parameters: bool,
     /// Its deepest expression, as `balance` counts it.
@@ -157,8 +157,8 @@ fn first(expr: &mut Expr) -> &mut Expr {
     at
 }
 
-/// Leads a visitor through the expressions of a statement. Whether it is one that takes parameters, and what the
-/// visitor has broken off with.
+/// Leads a visitor through the expressions of a statement. Whether it is one that takes parameters,
+/// and what the visitor has broken off with.
 fn walked<V: VisitorMut<Break = SqlError>>(
     statement: &mut Statement,
     visitor: &mut V,

@@ -26,7 +26,7 @@ const IN_GRAMMAR: [(&str, &str); 15] = [
     ("timestamp without time zone", "timestamp"),
 ];
 
-/// What the catalog calls them, as messages write it.
+/// Names of the catalog, as messages write them.
 const WRITTEN: [(&str, &str); 9] = [
     ("int4", "integer"),
     ("int2", "smallint"),

@@ -57,7 +57,7 @@ pub enum Statement {
     AlterTable(AlterTable),
     /// `ALTER .. RENAME TO` of a relation that may be of several kinds.
     Rename(RenameRelation),
-    /// What is about kinds of objects that there are none of.
+    /// A statement about kinds of objects that there are none of.
     Nominal(Nominal),
     /// `CREATE SEQUENCE`.
     CreateSequence(CreateSequence),

@@ -57,7 +57,7 @@ impl Template {
         matches!(first, Some(Token::Word(word)) if changes(word.keyword))
     }
 
-    /// Whether reading it again takes long.
+    /// True if reading it again takes long.
     pub fn is_long(&self) -> bool {
         self.tokens.len() > TOKENS_FEW
     }

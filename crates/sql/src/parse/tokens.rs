@@ -13,8 +13,8 @@ pub(crate) type Tokens = Vec<TokenWithSpan>;
 /// Longest text that is parsed, in bytes: tokens take some 100 bytes each, so this bounds memory.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
 
-/// Deepest nesting of parentheses and subqueries that the parser follows on a stack of unknown length. Parser,
-/// binder and optimiser recurse once or more per level.
+/// Deepest nesting of parentheses and subqueries that the parser follows on a stack of unknown
+/// length. Parser, binder and optimiser recurse once or more per level.
 const NESTING_MAX: usize = 48;
 
 /// The stack that a level of nesting must have, where it is known how much there is.
@@ -26,12 +26,13 @@ pub(crate) fn nesting_max() -> usize {
 }
 
 /// Most tokens without a comma between them on the path to any point of a statement: a chain of
-/// operators (`1 + 1 + ..`) makes a tree as deep as it is long. `balance` takes long chains apart or
-/// refuses them; up to this length they can be freed by recursion on the smallest stack that a thread has.
+/// operators (`1 + 1 + ..`) makes a tree as deep as it is long. `balance` takes long chains apart
+/// or refuses them; up to this length they can be freed by recursion on the smallest stack that a
+/// thread has.
 const CHAIN_MAX: usize = 16_000;
 
-/// What freeing takes of the stack for each token of a chain, at most: 400 bytes a level, and a level has an
-/// operator and an operand.
+/// Stack that freeing takes for each token of a chain, at most: 400 bytes a level, and a level has
+/// an operator and an operand.
 const CHAIN_TOKEN_BYTES: usize = 256;
 
 /// Most brackets that follow one another: an array's type has a level for each.

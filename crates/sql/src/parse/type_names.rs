@@ -26,7 +26,7 @@ pub(super) fn of_catalog_name(name: &str) -> DataType {
     DataType::Custom(ObjectName::from(vec![name.into()]), vec![])
 }
 
-/// Whether it is the name of a type in the catalog of PostgreSQL.
+/// True if it is the name of a type in the catalog of PostgreSQL.
 pub(super) fn is_known(name: &str) -> bool {
     of_catalog(name).is_some() || OTHERS.contains(&name)
 }

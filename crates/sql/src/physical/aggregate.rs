@@ -60,8 +60,8 @@ impl Physical<'_> {
     }
 }
 
-/// The input with what may take long, or much memory, as columns: a projection computes it for as many rows at once as
-/// are good.
+/// The input with what may take long, or much memory, as columns: a projection computes it for as
+/// many rows at once as are good.
 fn computed_before(input: Node, group_by: &mut [Expr], aggregates: &mut [AggregateExpr]) -> Node {
     let args = aggregates.iter_mut().flat_map(|call| call.args.iter_mut().chain(&mut call.filter));
     let heavy: Vec<&mut Expr> =

@@ -1,8 +1,10 @@
-//! Names that a statement does not give: of constraints, indexes and sequences, made as PostgreSQL makes them.
+//! Names that a statement does not give: of constraints, indexes and sequences, made as PostgreSQL
+//! makes them.
 
 use super::unspelled::NAME_MAX;
 
-/// `first_second_label`; where that is too long, the longer one of both parts is cut until it is not.
+/// `first_second_label`; where that is too long, the longer one of both parts is cut until it is
+/// not.
 pub fn generated(first: &str, second: &str, label: &str) -> String {
     let separators = 1 + usize::from(!second.is_empty());
     let room = NAME_MAX.saturating_sub(label.len() + separators);

@@ -26,7 +26,8 @@ pub(crate) fn rewritten(function: &Function) -> SqlResult<Option<Expr>> {
         ("percentile_cont", [_]) => match arguments.as_slice() {
             [fraction] => {
                 check(fraction)?;
-                // Without an order: its values take tens of times less that way, and are sorted once.
+                // Without an order: its values take tens of times less that way, and are sorted
+                // once.
                 let (all, ordered) = (collected(function, vec![])?, ordered(function)?);
                 let is_descending = Expr::value(Value::Boolean(ordered.options.asc == Some(false)));
                 Ok(Some(call("percentile_of", vec![all, fraction.clone(), is_descending])))

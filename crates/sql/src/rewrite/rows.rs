@@ -124,8 +124,8 @@ fn row_comparison(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResu
     whole.ok_or_else(|| SqlError::internal("a row without fields"))
 }
 
-/// The first half decides, or it is equal and the second one does. Of few fields the first half is one of them:
-/// each field is compared twice, where halves compare them for each level.
+/// The first half decides, or it is equal and the second one does. Of few fields the first half is
+/// one of them: each field is compared twice, where halves compare them for each level.
 fn ordered(left: &[Expr], strict: &BinaryOperator, op: &BinaryOperator, right: &[Expr]) -> Expr {
     if let ([left], [right]) = (left, right) {
         return binary(left.clone(), op.clone(), right.clone());

@@ -64,7 +64,8 @@ struct StoredIndex {
     primary: bool,
     #[serde(default, skip_serializing_if = "Deferral::is_never")]
     deferral: Deferral,
-    /// How the statement wants key columns ordered, as numbers of `pg_index.indoption`. Nothing else depends on it.
+    /// How the statement wants key columns ordered, as numbers of `pg_index.indoption`. Nothing
+    /// else depends on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     orders: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! Which images go to one extent: those that will die together, as far as their past tells
+//! Groups of images that share an extent: those that will die together, as far as their past tells
 //! (J. Wang et al., "Separating Data via Block Invalidation Time Inference for Write Amplification
 //! Reduction in Log-Structured Storage", FAST 2022, section 3).
 

@@ -90,7 +90,7 @@ pub(super) struct Extents {
     kept: BTreeMap<PageId, Owner>,
     /// Places whose images the cleaner has moved: a map on disk names them.
     replaced: Vec<PageId>,
-    /// What only the checkpoint before the one needs that is to settle.
+    /// Pages that only the checkpoint before the needed one needs, to be settled.
     settling: Vec<PageId>,
     ages: Ages,
 }
@@ -290,7 +290,7 @@ impl Extents {
         self.free_if_dead(start, freed);
     }
 
-    /// Whether no map that is durable, or on its way to be, names this place.
+    /// True if no map that is durable, or on its way to be, names this place.
     pub fn is_fresh(&mut self, place: PageId) -> bool {
         let (_, used, at) = self.of(place);
         let may_be_named = used.class >= MOVED && !planted::is("moved-places-fresh");

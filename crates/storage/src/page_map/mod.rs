@@ -27,28 +27,28 @@ use extents::{Extents, Purpose};
 /// each of which may make a path of pages dirty, and for pages that change while they are written.
 const SPARE_PLACES: usize = 96;
 
-/// The part of the live pages that the last checkpoint may need besides, before another one is of use
-/// for that alone.
+/// The part of the live pages that the last checkpoint may need besides, before another one is of
+/// use for that alone.
 const KEPT_PART: u64 = 8;
 
-/// The part of the extents, and how many at least, that are kept for the cleaner on a full disk, and
-/// as many for what frees space.
+/// The part of the extents, and how many at least, that are kept for the cleaner on a full disk,
+/// and as many for what frees space.
 const RESERVED_PART: usize = 32;
 const RESERVED_EXTENTS_MIN: usize = 2;
 
 /// The part of the extents, as many of which free space keeps that is not given back.
 const RETURNED_PART: usize = 8;
 
-/// What wants places.
+/// The party that wants places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// Any change.
     Ordinary,
-    /// What frees space, if not at once: it gets at what is reserved.
+    /// Work that frees space, if not at once: it gets at what is reserved.
     Freeing,
 }
 
-/// What a file whose pages lie out of place consists of.
+/// Parts of a file whose pages lie out of place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlaceStats {
     /// Extents in use or reserved.
@@ -86,7 +86,8 @@ pub(crate) struct PageMap {
     growing: Semaphore,
     /// How much of the extents is to be pages, in percent.
     fill_percent: u32,
-    /// Places that are kept for the cleaner where the disk is full, and as many for what frees space.
+    /// Places that are kept for the cleaner where the disk is full, and as many for what frees
+    /// space.
     reserved: AtomicUsize,
     /// There is something to clean.
     is_sparse: AtomicBool,
@@ -98,7 +99,7 @@ struct State {
     map_pages: Vec<Entry>,
     /// Pieces of the map that are not on disk as they are.
     outdated: BTreeSet<u32>,
-    /// What the last durable map says where the newest one says something else. A map that names
+    /// The entry of the last durable map where the newest one says something else. A map that names
     /// what was moved says so, too ([`moves`]).
     durable: BTreeMap<Owner, Entry>,
     /// Pieces of the durable map that are not on disk as they are.
@@ -123,7 +124,7 @@ impl State {
         &mut list[at]
     }
 
-    /// What the newest map says.
+    /// The entry of the newest map.
     fn newest(&self, owner: Owner) -> Entry {
         let entry = match owner {
             Owner::Page(pid) => self.map.get(pid as usize),
@@ -429,7 +430,7 @@ impl PageMap {
         state.extents.kept().saturating_sub(state.extents.live() / KEPT_PART) as usize
     }
 
-    /// Whether there is something to clean.
+    /// True if there is something to clean.
     pub fn is_sparse(&self) -> bool {
         self.is_sparse.load(Ordering::Relaxed)
     }

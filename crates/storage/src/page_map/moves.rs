@@ -49,7 +49,7 @@ impl State {
     ) -> bool {
         let Move { owner, from } = image;
         let kept = self.durable.get(&owner).copied();
-        // Whether the map on disk names it.
+        // True if the map on disk names it.
         let is_named;
         if self.newest(owner).place == from.place {
             is_named = kept.is_none() && !self.extents.is_fresh(from.place);
@@ -164,7 +164,7 @@ impl PageMap {
         });
     }
 
-    /// Whether so much was moved that the map on disk should say so before the next checkpoint.
+    /// True if so much was moved that the map on disk should say so before the next checkpoint.
     pub fn has_much_replaced(&self) -> bool {
         let state = self.state();
         let needed = state.extents.live() + state.extents.kept();
@@ -223,7 +223,7 @@ impl PageMap {
         });
     }
 
-    /// What the directory says of places, with the durable map.
+    /// The records of places in the directory, with the durable map.
     pub fn durable_records(&self) -> PlaceRecords {
         let state = self.state();
         let pieces = 0..state.map_pages.len() as u32;

@@ -341,8 +341,8 @@ async fn load_run(mut batch: Batch) {
     }
 }
 
-/// One request for the whole run; returns the number of pages that came, all or none. After an error they are read
-/// page by page, so that it is pinned on the right one.
+/// One request for the whole run; returns the number of pages that came, all or none. After an
+/// error they are read page by page, so that it is pinned on the right one.
 async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
     let buffers = items
         .iter_mut()

@@ -250,7 +250,8 @@ impl StoreInner {
         }
     }
 
-    /// Takes pages for the log. One that the checkpoint cannot do without is what the reserve is for.
+    /// Takes pages for the log. One that the checkpoint cannot do without is what the reserve is
+    /// for.
     async fn take_log(&self, pages: u32, is_optional: bool) -> Result<Extent> {
         match is_optional {
             true => self.ground_allocator().take(pages).await,

@@ -2,8 +2,8 @@
 //! that copies what is needed of the emptiest extents elsewhere, beside those who read, change and
 //! commit. It holds the turn of a checkpoint, so none runs meanwhile, and no backup.
 //!
-//! What the last checkpoint needs of an extent is copied as well, and its map is written again: no
-//! checkpoint is needed for the extent to become free.
+//! Images of an extent that the last checkpoint needs are copied as well, and its map is written
+//! again: no checkpoint is needed for the extent to become free.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl StoreInner {
             let (store, map) = (Arc::clone(self), Arc::clone(map));
             drop(runtime::spawn(async move {
                 let turn = CheckpointTurn { _permit: permit };
-                // What cannot be written has poisoned the store.
+                // A failed write has poisoned the store.
                 drop(store.clean(&map, false).await);
                 // Whoever waits for this may want the file to be let go of.
                 drop(store);
@@ -148,7 +148,7 @@ impl StoreInner {
     /// were.
     async fn write_moves(&self, map: &PageMap) -> Result<()> {
         self.check_writable()?;
-        // Who surveys the file counts on the header.
+        // A survey of the file counts on the header.
         let _with_header = self.headless.acquire().await;
         self.write_pieces(map).await?;
         let before = self.header.lock().expect("header").clone();

@@ -70,12 +70,12 @@ pub struct StoreOptions {
     pub fill_percent: u32,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,
-    /// The file is only read, and stays as it is: what is written, recovery included, goes to a scratch file
-    /// that is gone with the store.
+    /// The file is only read, and stays as it is: what is written, recovery included, goes to a
+    /// scratch file that is gone with the store.
     pub unchanged: bool,
-    /// Whether the file keeps some space free, on a full disk too, for what frees space
-    /// ([`Store::spend_reserve`]). Databases do not ask for it: a DELETE that spends the reserve and fails
-    /// finds no page in which its rows are put back.
+    /// True if the file keeps some space free, on a full disk too, for what frees space
+    /// ([`Store::spend_reserve`]). Databases do not ask for it: a DELETE that spends the reserve
+    /// and fails finds no page in which its rows are put back.
     pub reserve: bool,
 }
 
@@ -514,7 +514,8 @@ impl<'s> NewPage<'s> {
     /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn make(store: &'s Arc<StoreInner>, claim: Claim) -> Result<NewPage<'s>> {
         store.pool.reserve_places(1, store.claim(claim)).await?;
-        // Few at a time: whoever makes many looks for space before ([`Store::reserve`]), the reserve included.
+        // Few at a time: whoever makes many looks for space before ([`Store::reserve`]), the
+        // reserve included.
         let taken = store.allocator.take_by(|space, held| space.take(1, held, 0)).await?;
         let pid = taken.start;
         let mut page = NewPage { store, pid, pin: None };

@@ -1,4 +1,5 @@
-//! Space on the disk that is promised before anything changes, and the reserve for what frees space.
+//! Space on the disk that is promised before anything changes, and the reserve for what frees
+//! space.
 
 use super::{Store, StoreInner};
 use crate::allocator::SpentReserve;

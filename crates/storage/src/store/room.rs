@@ -13,8 +13,8 @@ impl StoreInner {
         if self.allocator.is_spent() { Claim::Freeing } else { claim }
     }
 
-    /// Whether changed old pages take so much of the pool that no more of them may be changed before
-    /// some are written to the double-write buffer.
+    /// True if changed old pages take so much of the pool that no more of them may be changed
+    /// before some are written to the double-write buffer.
     pub fn is_crowded(&self, claim: Claim) -> bool {
         self.pool.is_crowded() || self.pool.is_short_of_places(self.claim(claim))
     }
@@ -41,8 +41,8 @@ impl StoreInner {
         self.ground().give_spare_log() || self.pool.map.as_ref().is_some_and(give)
     }
 
-    /// Takes a run for the directory of a file whose pages lie out of place: where the disk is full,
-    /// from what is reserved.
+    /// Takes a run for the directory of a file whose pages lie out of place: where the disk is
+    /// full, from what is reserved.
     ///
     /// # Errors
     /// `Full`; `Io` when the disk is full.

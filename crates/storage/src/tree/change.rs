@@ -239,7 +239,7 @@ impl Place {
 
 impl<'a> Change<'a> {
     /// Whether the change is about an entry that exists; without one, or with one, it does nothing.
-    /// What it wants places for.
+    /// The purpose that it wants places for.
     pub fn claim(self) -> Claim {
         match self {
             Change::Delete => Claim::Freeing,

@@ -13,7 +13,7 @@ fn check(number: u32, text: &str, bytes: &[u8], expected: &Datum) {
     assert_eq!(&Datum::read(ty, text).unwrap(), expected, "{ty} {text}");
     assert_eq!(&binary::datum(number, bytes).unwrap(), expected, "{ty} {text}");
     assert!(expected.is_of(ty), "{ty} {text}");
-    // What it is shown as is read as the same.
+    // The shown form is read as the same value.
     let shown = expected.text(Some(ty)).unwrap();
     assert_eq!(&Datum::read(ty, &shown).unwrap(), expected, "{ty} {shown}");
     let mut parser = ColumnParser::new(&Column { name: String::new(), ty, nullable: true });

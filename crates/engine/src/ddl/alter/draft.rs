@@ -117,7 +117,7 @@ impl Altered {
                     ));
                 }
                 let quoted = format!("\"{}\"", column.replace('"', "\"\""));
-                // What is too long for the type is refused when it is assigned; a cast would cut it.
+                // A text too long for the type is refused when it is assigned; a cast would cut it.
                 let plain = ty.without_length();
                 let expression = using.clone().unwrap_or_else(|| format!("{quoted}::{plain}"));
                 self.origins[ordinal] = match &self.origins[ordinal] {

@@ -22,7 +22,7 @@ use crate::waiting::give_way;
 /// Rows that are parsed between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;
 
-/// What some programs write before a text in UTF-8.
+/// Bytes that some programs write before a text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The portions of a file.

@@ -1,4 +1,4 @@
-//! What is known of the age of versions that are not durable.
+//! The age of versions that are not durable, as far as it is known.
 
 use super::Marks;
 

@@ -1,4 +1,4 @@
-//! Which runs of bytes are written, and how transfers are cut at their ends.
+//! Runs of bytes that are written, and how transfers are cut at their ends.
 
 use super::Written;
 

@@ -151,12 +151,12 @@ impl State {
         }
     }
 
-    /// Whether a request for many receives ends at this one.
+    /// True if a request for many receives ends at this one.
     pub(super) fn ends_shot(&mut self) -> bool {
         self.prng.chance(self.faults.shot_end)
     }
 
-    /// Whether memory that was lent is copied all the same.
+    /// True if memory that was lent is copied all the same.
     pub(super) fn copies(&mut self) -> bool {
         self.prng.chance(self.faults.copied)
     }

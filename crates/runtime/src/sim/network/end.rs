@@ -117,7 +117,7 @@ impl End {
             }
     }
 
-    /// Whether the peer has received so many bytes, or never will.
+    /// True if the peer has received so many bytes, or never will.
     pub(super) fn is_received(&self, count: u64) -> bool {
         let under_way = (self.unsent.len() + self.on_way) as u64;
         self.phase == Phase::Dead || self.entered - under_way >= count

@@ -55,8 +55,8 @@ pub struct NetworkFaults {
     pub lost: f64,
     /// Probability that a call sends or receives less than it could.
     pub short: f64,
-    /// Probability that a request for many receives ends after one, though more would come, as the kernel
-    /// may have it.
+    /// Probability that a request for many receives ends after one, though more would come, as the
+    /// kernel may have it.
     pub shot_end: f64,
     /// Probability that memory which was lent is copied all the same, and told so.
     pub copied: f64,

@@ -7,7 +7,7 @@ use super::end::SocketId;
 use super::events::Event;
 use crate::net::interest::Interest;
 
-/// What an operation waits for.
+/// The event that an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// That a call would have an answer.

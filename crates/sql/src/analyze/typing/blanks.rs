@@ -18,7 +18,8 @@ pub(crate) fn taken_from(exprs: &mut [Expr], schema: &DFSchema) {
     });
 }
 
-/// Values that get one type: that of the first one which has any, and the texts beside a `char(n)` are such values.
+/// Values that get one type: that of the first one which has any, and the texts beside a `char(n)`
+/// are such values.
 pub(crate) fn unify<'a>(
     exprs: impl Iterator<Item = &'a mut Expr>,
     schema: &DFSchema,
@@ -36,7 +37,7 @@ pub(crate) fn unify<'a>(
     Ok(())
 }
 
-/// Whether it is a literal in quotes, which has no type of its own.
+/// True if it is a literal in quotes, which has no type of its own.
 fn is_unknown(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
 }

@@ -155,7 +155,8 @@ fn rounded(given: Cast, digits: i8) -> Result<Cast> {
     Ok(Cast { expr: Box::new(inner), field: given.field })
 }
 
-/// A cast between arrays whose elements only have their texts in common, as far as the library knows.
+/// A cast between arrays whose elements only have their texts in common, as far as the library
+/// knows.
 fn by_text(given: Cast, from: &DataType) -> Result<Expr> {
     let text = match is_uuids(from) {
         true => call("uuid_out", vec![*given.expr])?,

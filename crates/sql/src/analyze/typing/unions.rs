@@ -105,7 +105,8 @@ fn settle(inputs: &mut [LogicalPlan], operation: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether the first query that has a type for a column has `char(n)`, which the texts of the others become.
+/// True if the first query that has a type for a column has `char(n)`, which the texts of the
+/// others become.
 fn is_char(inputs: &[LogicalPlan], at: usize) -> bool {
     let first = inputs.iter().find(|input| literal(input, at).is_none());
     first.is_some_and(|input| told_oid(input.schema().field(at)) == oid::BPCHAR)

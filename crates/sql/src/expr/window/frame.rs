@@ -222,7 +222,8 @@ fn first_not(partition: &Range<usize>, condition: impl Fn(usize) -> bool) -> usi
     low
 }
 
-/// The key by which distances are measured: whole numbers with room for what lies beyond the last of them.
+/// The key by which distances are measured: whole numbers with room for what lies beyond the last
+/// of them.
 fn key_of(order: &SortExpr, schema: &DFSchema) -> SqlResult<datafusion_expr::Expr> {
     let key = order.expr.clone();
     Ok(match key.get_type(schema).map_err(from_library)?.is_integer() {

@@ -40,7 +40,7 @@ impl Placed for IntervalMonthDayNanoType {
 }
 
 impl Side {
-    /// Whether the value at one place takes the place of that at the other.
+    /// True if the value at one place takes the place of that at the other.
     fn prefers(self, new: i128, old: i128) -> bool {
         match self {
             Side::Least => new <= old,
@@ -118,9 +118,10 @@ impl<T: Placed + Debug> GroupsAccumulator for Many<T> {
 /// The extreme of one group or of a frame that moves.
 pub(super) struct One<T: Placed> {
     side: Side,
-    /// Whether values may be taken out again, in the order in which they came.
+    /// True if values may be taken out again, in the order in which they came.
     forgets: bool,
-    /// The values that are the extreme now or when those before them are gone, each with its number.
+    /// The values that are the extreme now or when those before them are gone, each with its
+    /// number.
     candidates: VecDeque<(u64, i128, T::Native)>,
     /// How many values have come, and how many have gone.
     come: u64,

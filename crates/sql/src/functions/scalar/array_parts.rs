@@ -62,8 +62,8 @@ pub(crate) fn register(functions: &mut Functions) {
     }
 }
 
-/// Texts in arrays without what is longer than so many characters and, where blanks at their end mean nothing,
-/// without those.
+/// Texts in arrays without what is longer than so many characters and, where blanks at their end
+/// mean nothing, without those.
 fn elements_cut(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let DataType::List(field) = args.ty else {
         return Err(SqlError::internal("elements of no array"));

@@ -235,7 +235,7 @@ fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
     Ok(Arc::new(lists.map_err(from_arrow)?))
 }
 
-/// Whether an array may be so long.
+/// True if an array may be so long.
 fn check_length(length: i64) -> SqlResult<()> {
     if length > SERIES_MAX {
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the series is too long"));

@@ -466,7 +466,7 @@ fn truncated_in(zone: Zone, field: &str, instant: i64) -> SqlResult<i64> {
     }
 }
 
-/// Whether a unit is smaller than a day.
+/// True if a unit is smaller than a day.
 fn is_below_day(field: &str) -> bool {
     let field = field.to_ascii_lowercase();
     let unit = field.strip_suffix('s').unwrap_or(&field);

@@ -20,7 +20,7 @@ struct Specifier {
 /// How many letters a value takes at least.
 enum Width {
     Of(usize),
-    /// What an argument says: the next, or that of a number.
+    /// The argument that is meant: the next, or that of a number.
     Argument(Option<usize>),
 }
 
@@ -100,7 +100,7 @@ fn letters_of(given: Option<String>) -> SqlResult<i32> {
     })
 }
 
-/// What stands behind a `%`, and what stands behind that.
+/// The specifier behind a `%`, and the text behind that.
 fn specifier(text: &str) -> SqlResult<(Specifier, &str)> {
     let (mut argument, mut width, mut is_left) = (None, None, false);
     let (first, mut rest) = number(text)?;

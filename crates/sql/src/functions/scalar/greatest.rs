@@ -25,8 +25,8 @@ fn first(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
     args[0].clone()
 }
 
-/// For each row the first of the arguments, all of one type, that no other surpasses on that side; null
-/// only where all are.
+/// For each row the first of the arguments, all of one type, that no other surpasses on that side;
+/// null only where all are.
 fn best(args: &Args<'_>, side: Ordering) -> SqlResult<ArrayRef> {
     let mut best: Vec<(usize, usize)> = (0..args.rows).map(|row| (0, row)).collect();
     for (at, values) in args.arrays.iter().enumerate().skip(1) {

@@ -12,7 +12,8 @@ use crate::functions::scalar::regexps::operator_pattern;
 use crate::functions::scalar::returns::{text, text_array};
 use crate::interrupt;
 
-/// What a piece of a text takes besides its letters while it is made: its own text, and its place in an array.
+/// Memory of a piece of a text besides its letters while it is made: its own text, and its place in
+/// an array.
 pub(crate) const PIECE_BYTES: usize = 72;
 
 pub(crate) fn register(functions: &mut Functions) {

@@ -1,4 +1,5 @@
-//! What `percentile_cont` is of all values: once sorted, the one at a share of them, between two in proportion.
+//! The value of `percentile_cont`: of all values, once sorted, the one at a share of them, between
+//! two in proportion.
 
 use std::cmp::Ordering;
 use std::ops::Range;

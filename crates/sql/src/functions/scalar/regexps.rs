@@ -21,20 +21,20 @@ use crate::functions::scalar::patterns::PIECE_BYTES;
 use crate::functions::scalar::returns::{boolean, int, text, text_array};
 use crate::interrupt;
 
-/// Sizes that compiled expressions may have, tried in turn: few have more than the first. How large one is nobody
-/// tells, so it counts as the size that it did not exceed.
+/// Sizes that compiled expressions may have, tried in turn: few have more than the first. How large
+/// one is nobody tells, so it counts as the size that it did not exceed.
 const SIZES: [usize; 3] = [256 << 10, 2 << 20, 10 << 20];
 
 /// Bytes of compiled expressions that a thread keeps: those of a statement and some more.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// What an expression finds while it is matched, once for each direction.
+/// Memory of the states of an expression while it is matched, once for each direction.
 const STATES_BYTES_MAX: usize = 1 << 20;
 
 /// Texts that are searched without a question whether to go on: a fraction of a millisecond.
 const LONG_BYTES: usize = 64 << 10;
 
-/// What a letter of a pattern takes while it is read.
+/// Memory of a letter of a pattern while it is read.
 const LETTER_BYTES: usize = 64;
 
 /// By patterns, each with the flags that it was compiled with. A copy of one would have to find its states anew.

@@ -26,7 +26,7 @@ mod read_date;
 mod read_number;
 mod spans;
 
-/// What a letter of a template takes: its piece, and what stands in its place.
+/// Memory of a letter of a template: its piece, and the text in its place.
 const LETTER_BYTES: usize = 48;
 
 const DAY: i64 = 86_400_000_000;

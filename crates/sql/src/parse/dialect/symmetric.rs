@@ -1,4 +1,5 @@
-//! `BETWEEN SYMMETRIC`, which the library does not know: the bounds in either order. `ASYMMETRIC` says what is usual.
+//! `BETWEEN SYMMETRIC`, which the library does not know: the bounds in either order. `ASYMMETRIC`
+//! says what is usual.
 
 use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use datafusion_sql::sqlparser::dialect::{Dialect, Precedence};
@@ -8,7 +9,8 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 
 use super::subquery::ahead;
 
-/// The comparison, if one of these words stands behind `BETWEEN`; `None` where the library reads what stands next.
+/// The comparison, if one of these words stands behind `BETWEEN`; `None` where the library reads
+/// what stands next.
 pub(super) fn read(
     parser: &mut Parser<'_>,
     expr: &Expr,
@@ -41,7 +43,8 @@ fn is(token: &Token, word: &str) -> bool {
     found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word)
 }
 
-/// Whether the word behind `BETWEEN` is `SYMMETRIC`; `None` where it is neither that nor `ASYMMETRIC`.
+/// True if the word behind `BETWEEN` is `SYMMETRIC`; `None` where it is neither that nor
+/// `ASYMMETRIC`.
 fn symmetric<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> Option<bool> {
     if !is(tokens.next()?, "between") {
         return None;
@@ -56,7 +59,7 @@ fn between(expr: &Expr, low: Expr, high: Expr) -> Expr {
     Expr::Between { expr, negated: false, low, high }
 }
 
-/// What stands on both sides of `AND`, behind so many words.
+/// The operands on both sides of `AND`, behind so many words.
 fn bounds(
     parser: &mut Parser<'_>,
     words: usize,

@@ -17,10 +17,11 @@ pub struct AlterTable {
     pub alterations: Vec<Alteration>,
 }
 
-/// `ALTER TABLE | VIEW | INDEX | SEQUENCE .. RENAME TO`: each takes names of several kinds of relations.
+/// `ALTER TABLE | VIEW | INDEX | SEQUENCE .. RENAME TO`: each takes names of several kinds of
+/// relations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenameRelation {
-    /// What the statement calls it.
+    /// The kind as the statement calls it.
     pub kind: Renamed,
     /// The relation.
     pub relation: RelationName,
@@ -30,7 +31,7 @@ pub struct RenameRelation {
     pub new: String,
 }
 
-/// What a statement says that it gives another name.
+/// The object that a statement gives another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renamed {
     /// A table, or any relation.

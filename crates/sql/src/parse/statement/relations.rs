@@ -1,4 +1,5 @@
-//! The relations that a statement changes or defines, as it names them. What queries read is bound by its schema.
+//! The relations that a statement changes or defines, as it names them. What queries read is bound
+//! by its schema.
 
 use super::Statement;
 use crate::parse::object_name::RelationName;
@@ -41,7 +42,7 @@ impl Statement {
         }
     }
 
-    /// Whether it changes rows by what a query finds or gives.
+    /// True if it changes rows by what a query finds or gives.
     pub fn changes_rows(&self) -> bool {
         matches!(
             self,

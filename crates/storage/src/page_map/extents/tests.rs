@@ -1,4 +1,4 @@
-//! What the choice of extents costs: images that are moved, counted, beside a cleaner that knows
+//! The cost of the choice of extents: images that are moved, counted, beside a cleaner that knows
 //! when each page is written next.
 
 use stdx::Prng;
@@ -73,8 +73,8 @@ impl File for Ours {
     }
 }
 
-/// One that knows the future: pages that are written next at the same time share an extent, and the
-/// one with the fewest is cleaned.
+/// A cleaner that knows the future: pages that are written next at the same time share an extent,
+/// and the one with the fewest is cleaned.
 struct Knowing<'t> {
     next: &'t [usize],
     now: usize,

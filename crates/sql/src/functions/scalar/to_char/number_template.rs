@@ -4,7 +4,8 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::interrupt;
 
-/// What a letter of a template takes: its piece, and the letters in its place on their way to the result.
+/// Memory of a letter of a template: its piece, and the letters in its place on their way to the
+/// result.
 const LETTER_BYTES: usize = 4 * size_of::<Piece>();
 
 /// A word of a template.
