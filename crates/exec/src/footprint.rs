@@ -26,7 +26,13 @@ pub(crate) fn column_bytes(column: &ArrayRef) -> usize {
         DataType::BinaryView => {
             column.len() * size_of::<u128>() + column.as_binary_view().total_buffer_bytes_used()
         }
-        // What has no fixed layout (a list of views) is taken for what its buffers are.
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>();
+            let (first, last) = (lists.value_offsets()[0], lists.value_offsets()[lists.len()]);
+            let elements = lists.values().slice(first as usize, (last - first) as usize);
+            lists.len() * size_of::<i32>() + column_bytes(&elements)
+        }
+        // A type without a fixed layout is taken for what its buffers are.
         _ => column
             .to_data()
             .get_slice_memory_size()

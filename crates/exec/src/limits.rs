@@ -119,6 +119,13 @@ impl Whole {
         Whole { wanted: Wanted::new(run, scope), taken: AtomicUsize::new(0), memory }
     }
 
+    /// Gives back what a turn has taken: what an operator keeps of it, it counts itself.
+    pub(crate) fn end_turn(&self) {
+        if self.taken.swap(0, Relaxed) > FREE_BYTES {
+            self.memory.shrink(self.memory.used());
+        }
+    }
+
     /// All bytes of values that were computed.
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Relaxed)

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use types::{SqlError, SqlResult};
 
-use crate::limits::Wanted;
+use crate::limits::Whole;
 use crate::notify::WaitGroup;
 use crate::run::Run;
 use crate::scope::Scope;
@@ -20,13 +20,14 @@ pub(crate) struct TaskGroup {
     pub(crate) run: Arc<Run>,
     pub(crate) scope: Arc<Scope>,
     alive: WaitGroup,
-    limits: Arc<Wanted>,
+    /// Of the expressions that each worker computes in a turn of a task.
+    limits: Vec<Arc<Whole>>,
 }
 
 impl TaskGroup {
     pub(crate) fn new(run: &Arc<Run>, scope: Arc<Scope>) -> Arc<TaskGroup> {
         run.alive.add();
-        let limits = Arc::new(Wanted::new(run, &scope));
+        let limits = (0..run.worker_count).map(|_| Arc::new(Whole::new(run, &scope))).collect();
         Arc::new(TaskGroup { run: Arc::clone(run), scope, alive: WaitGroup::default(), limits })
     }
 
@@ -76,7 +77,6 @@ struct TaskGuard {
     /// Where its waker is registered, and the waker; none before the first poll.
     slot: Option<(usize, Waker)>,
     is_running: bool,
-    limits: Arc<Wanted>,
 }
 
 /// A task of a query. Ends when its work ends, when its scope is stopped (at the next suspension of
@@ -92,8 +92,7 @@ impl TaskGuard {
     fn new(group: &Arc<TaskGroup>, worker: usize) -> TaskGuard {
         group.alive.add();
         group.run.query.progress.created(worker);
-        let (group, limits) = (Arc::clone(group), Arc::clone(&group.limits));
-        TaskGuard { group, worker, slot: None, is_running: false, limits }
+        TaskGuard { group: Arc::clone(group), worker, slot: None, is_running: false }
     }
 
     fn task(self, work: LocalFuture<'static, SqlResult<()>>) -> Task {
@@ -110,13 +109,16 @@ impl TaskGuard {
         self.is_running = true;
     }
 
-    /// Polls its work, whose expressions are computed as long as they are wanted.
+    /// Polls its work, whose expressions are computed as long as they are wanted and there is memory for their values.
     fn polled(
         &self,
         work: Pin<&mut (dyn Future<Output = SqlResult<()>> + 'static)>,
         cx: &mut Context<'_>,
     ) -> Poll<SqlResult<()>> {
-        sql::with_limits(self.limits.clone(), || poll_caught(work, cx))
+        let limits = &self.group.limits[self.worker];
+        let polled = sql::with_limits(limits.clone(), || poll_caught(work, cx));
+        limits.end_turn();
+        polled
     }
 
     fn suspend(&mut self) {

@@ -17,6 +17,7 @@ use crate::plan::{Node, Operator, Plan};
 
 pub(crate) mod aggregate;
 pub(crate) mod base;
+pub(crate) mod computed;
 pub(crate) mod hash_join;
 pub(crate) mod join;
 pub(crate) mod lookup_join;

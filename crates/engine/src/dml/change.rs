@@ -57,10 +57,30 @@ enum How {
     Rebuilt(Rebuilt),
 }
 
-/// Rows of more bytes are merged in by a bulk load: each row may touch a page of every tree, and
-/// a small share of the pool is safe.
-pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
-    db.store().frame_count() * db.page_bytes() / 256
+/// Rows that are changed in place, as far as they are counted.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct InPlace {
+    /// Bytes without those of texts: each row may touch a page of every tree.
+    narrow_bytes: usize,
+    /// All bytes: they are in memory at once.
+    bytes: usize,
+}
+
+impl InPlace {
+    /// Counts more rows.
+    pub(crate) fn add(&mut self, rows: &RecordBatch) -> SqlResult<()> {
+        let narrow = |column: &ArrayRef| column.to_data().get_slice_memory_size().map_err(internal);
+        self.narrow_bytes += rows.columns().iter().map(narrow).sum::<SqlResult<usize>>()?;
+        self.bytes += exec::batch_bytes(rows);
+        Ok(())
+    }
+
+    /// True if they are merged in by a bulk load: a small share of the pool is safe for pages that are touched, and
+    /// memory for rows is limited.
+    pub(crate) fn is_over(&self, db: &Database) -> bool {
+        let pool_bytes = db.store().frame_count() * db.page_bytes();
+        self.narrow_bytes > pool_bytes / 256 || self.bytes > pool_bytes / 16
+    }
 }
 
 /// Makes all changes or none, in a block. What it changes is locked until that ends.
@@ -127,10 +147,12 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
         check_same_trees(writing, &change.entry)?;
     }
     let (removed, added) = (&change.removed, &change.added);
-    let bytes = bytes_of(&removed.batch)? + bytes_of(&added.batch)?;
-    let in_place = match bytes <= in_place_bytes_max(db) {
-        true => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
-        false => None,
+    let mut counted = InPlace::default();
+    counted.add(&removed.batch)?;
+    counted.add(&added.batch)?;
+    let in_place = match counted.is_over(db) {
+        false => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
+        true => None,
     };
     let how = match in_place.filter(|entries| has_room(db, &change.entry, entries)) {
         Some(entries) => {
@@ -236,12 +258,6 @@ fn too_many_rows(entry: &TableEntry) -> SqlError {
     let what = format!("changing very many rows of table \"{}\" in a WITH twice", entry.def.name);
     SqlError::unsupported(what)
         .with_hint("Change the table in statements of their own, in one transaction.")
-}
-
-/// Bytes that rows take.
-pub(crate) fn bytes_of(rows: &RecordBatch) -> SqlResult<usize> {
-    let bytes = |column: &ArrayRef| column.to_data().get_slice_memory_size().map_err(internal);
-    rows.columns().iter().map(bytes).sum()
 }
 
 /// 27000 for a row that another part of the statement has changed.

@@ -10,7 +10,7 @@ use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::SqlResult;
 
-use super::change::{bytes_of, check_writes_anew, in_place_bytes_max};
+use super::change::{InPlace, check_writes_anew};
 use super::constraints::checked;
 use super::deferred::note_missing;
 use super::insert::insert_batches;
@@ -45,11 +45,11 @@ pub(crate) async fn take_all(
     phase: &str,
     source: &mut impl RowSource,
 ) -> SqlResult<Incoming> {
-    let (mut kept, mut kept_bytes) = (vec![], 0);
+    let (mut kept, mut counted) = (vec![], InPlace::default());
     while let Some(batch) = source.next().await? {
-        kept_bytes += bytes_of(&batch)?;
+        counted.add(&batch)?;
         kept.push(batch);
-        if kept_bytes > in_place_bytes_max(writing.db) && !refers_to_itself(entry) {
+        if counted.is_over(writing.db) && !refers_to_itself(entry) {
             return load(writing, entry, phase, kept, source).await;
         }
     }

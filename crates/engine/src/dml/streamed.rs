@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use sql::constraints::{ColumnDefault, ForeignKey};
 use types::SqlResult;
 
-use super::change::{alone, bytes_of, in_place_bytes_max, replace};
+use super::change::{InPlace, alone, replace};
 use super::incoming::{check_referring, refers_to_itself};
 use super::references::referring;
 use super::rows::Rows;
@@ -43,10 +43,10 @@ pub(super) async fn found(
         return writing.found(finding).await.map(Found::All);
     }
     let mut rows = writing.find(finding);
-    let (mut kept, mut bytes) = (vec![], 0);
+    let (mut kept, mut counted) = (vec![], InPlace::default());
     while let Some(batch) = rows.next().await? {
-        bytes += bytes_of(&batch)?;
-        if bytes > in_place_bytes_max(writing.db) {
+        counted.add(&batch)?;
+        if counted.is_over(writing.db) {
             return Ok(Found::TooMany);
         }
         kept.push(batch);

@@ -15,6 +15,7 @@ use types::{SqlError, SqlResult};
 use super::average;
 use crate::error::from_library;
 use crate::expr::aggregate::kind::Kind;
+use crate::expr::footprint::value_bytes;
 use rows::{Kept, count_rows};
 use totals::Totals;
 
@@ -40,6 +41,8 @@ enum State {
         ty: DataType,
         state_types: Vec<DataType>,
         total_groups: usize,
+        /// Bytes of the texts that the state keeps, where the library does not count them.
+        kept: Option<usize>,
     },
     Average {
         sum: Box<dyn GroupsAccumulator>,
@@ -73,6 +76,7 @@ impl Accumulator {
                     ty: function.field().data_type().clone(),
                     state_types: fields.iter().map(|f| f.data_type().clone()).collect(),
                     total_groups: 0,
+                    kept: (function.fun().name() == "array_agg").then_some(0),
                 }
             }
             Kind::Average { sum, count } => State::Average {
@@ -130,8 +134,9 @@ impl Accumulator {
                 };
                 totals.add(arg, rows, filter)
             }
-            State::Library { inner, total_groups: known, .. } => {
+            State::Library { inner, total_groups: known, kept, .. } => {
                 *known = total_groups;
+                keep(kept, args);
                 inner.update_batch(args, group_indices, filter, total_groups).map_err(from_library)
             }
             State::Average { sum, count, .. } => sum
@@ -163,8 +168,9 @@ impl Accumulator {
                 Ok(())
             }
             State::Totals(totals) => totals.merge(state, group_indices, total_groups),
-            State::Library { inner, total_groups: known, .. } => {
+            State::Library { inner, total_groups: known, kept, .. } => {
                 *known = total_groups;
+                keep(kept, state);
                 inner.merge_batch(state, group_indices, total_groups).map_err(from_library)
             }
             State::Average { sum, count, sum_columns } => {
@@ -222,9 +228,16 @@ impl Accumulator {
         match &self.state {
             State::Rows(counts) => counts.capacity() * size_of::<i64>(),
             State::Totals(totals) => totals.size(),
-            State::Library { inner, .. } => inner.size(),
+            State::Library { inner, kept, .. } => inner.size() + kept.unwrap_or_default(),
             State::Average { sum, count, .. } => sum.size() + count.size(),
         }
+    }
+}
+
+/// Counts values that are kept.
+fn keep(kept: &mut Option<usize>, values: &[ArrayRef]) {
+    if let Some(kept) = kept {
+        *kept += values.iter().map(value_bytes).sum::<usize>();
     }
 }
 

@@ -27,17 +27,34 @@ fn kind(join_type: JoinType, build_left: bool) -> HashJoinKind {
     }
 }
 
+/// Columns of a side of a join.
+#[derive(Clone, Copy)]
+struct Width {
+    /// Those that the logical join knows.
+    own: usize,
+    /// The same and the keys that were computed behind them.
+    all: usize,
+}
+
+impl Width {
+    fn of(side: &Built) -> Width {
+        let own = side.node.schema.fields().len();
+        Width { own, all: own }
+    }
+}
+
 /// Positions in (first ++ second ++ mark) of the logical join's output, where `first_left` says that
 /// the first side is the left input.
-fn output(join_type: JoinType, left: usize, right: usize, first_left: bool) -> Vec<usize> {
-    let (left_at, right_at) = if first_left { (0, left) } else { (right, 0) };
-    let lefts = left_at..left_at + left;
-    let rights = right_at..right_at + right;
+fn output(join_type: JoinType, left: Width, right: Width, first_left: bool) -> Vec<usize> {
+    let (left_at, right_at) = if first_left { (0, left.all) } else { (right.all, 0) };
+    let lefts = left_at..left_at + left.own;
+    let rights = right_at..right_at + right.own;
+    let mark = left.all + right.all;
     match join_type {
         JoinType::LeftSemi | JoinType::LeftAnti => lefts.collect(),
         JoinType::RightSemi | JoinType::RightAnti => rights.collect(),
-        JoinType::LeftMark => lefts.chain(std::iter::once(left + right)).collect(),
-        JoinType::RightMark => rights.chain(std::iter::once(left + right)).collect(),
+        JoinType::LeftMark => lefts.chain([mark]).collect(),
+        JoinType::RightMark => rights.chain([mark]).collect(),
         _ => lefts.chain(rights).collect(),
     }
 }
@@ -51,8 +68,17 @@ impl Physical<'_> {
         l.node.cost + r.node.cost + own
     }
 
-    pub(super) fn hash_join(&self, sides: Sides, build_left: bool) -> SqlResult<Built> {
+    pub(super) fn hash_join(&self, mut sides: Sides, build_left: bool) -> SqlResult<Built> {
         let cost = self.hash_cost(&sides, build_left);
+        let types = nullable(&types_of(&sides));
+        let profile = streamed(&sides, build_left);
+        let (mut left, mut right) = (Width::of(&sides.left), Width::of(&sides.right));
+        let keys = sides.pairs.iter_mut().map(|pair| &mut pair.left);
+        sides.left = self.computed(sides.left, "left key ", keys)?;
+        let keys = sides.pairs.iter_mut().map(|pair| &mut pair.right);
+        sides.right = self.computed(sides.right, "right key ", keys)?;
+        left.all = sides.left.node.schema.fields().len();
+        right.all = sides.right.node.schema.fields().len();
         let keys = |left: bool| {
             let side = if left { &sides.left } else { &sides.right };
             let expr = |p: &super::join::Pair| if left { p.left.clone() } else { p.right.clone() };
@@ -65,12 +91,8 @@ impl Physical<'_> {
             false => sides.filter_over(&sides.right, &sides.left)?,
         };
         let join_type = sides.join.join_type;
-        let widths =
-            (sides.left.node.schema.fields().len(), sides.right.node.schema.fields().len());
         let null_equals_null = sides.null_equals_null();
-        let types = nullable(&types_of(&sides));
         let schema = Arc::clone(&sides.join.schema);
-        let profile = streamed(&sides, build_left);
         let (build, probe) = match build_left {
             true => (sides.left, sides.right),
             false => (sides.right, sides.left),
@@ -84,7 +106,7 @@ impl Physical<'_> {
             kind: kind(join_type, build_left),
             null_equals_null,
             null_aware: sides.join.null_aware,
-            output: output(join_type, widths.0, widths.1, build_left),
+            output: output(join_type, left, right, build_left),
         });
         Ok(built_as(operator, types, schema, profile, cost))
     }
@@ -103,8 +125,7 @@ impl Physical<'_> {
         let own = self.costs.nested_loop(l, r, sides.profile.rows);
         let cost = sides.left.node.cost + sides.right.node.cost + own;
         let join_type = sides.join.join_type;
-        let widths =
-            (sides.left.node.schema.fields().len(), sides.right.node.schema.fields().len());
+        let widths = (Width::of(&sides.left), Width::of(&sides.right));
         let types = nullable(&types_of(&sides));
         let schema = Arc::clone(&sides.join.schema);
         let profile = streamed(&sides, swap);

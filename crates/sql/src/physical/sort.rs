@@ -24,18 +24,25 @@ impl Physical<'_> {
 
     fn sorted(&self, sort: &Sort) -> SqlResult<Built> {
         let input = self.build(&sort.input)?;
+        let (width, names) = (input.profile.columns.len(), Arc::clone(&input.schema));
+        let mut order = sort.expr.clone();
+        let input = self.computed(input, "sort key ", order.iter_mut().map(|key| &mut key.expr))?;
         let key = |e: &datafusion_expr::SortExpr| {
             let expr = Expr::compile(&e.expr, &input.schema)?;
             Ok(SortKey { expr, descending: !e.asc, nulls_first: e.nulls_first })
         };
-        let keys = sort.expr.iter().map(key).collect::<SqlResult<Vec<_>>>()?;
+        let keys = order.iter().map(key).collect::<SqlResult<Vec<_>>>()?;
         let all = input.profile.rows;
         let rows = sort.fetch.map_or(all, |n| all.min(n as f64));
         let cost = input.node.cost + self.costs.sort(all, rows);
         let types = Arc::clone(&input.node.schema);
         let profile = Profile { rows, ..input.profile }.without_order();
         let operator = Operator::Sort { input: Box::new(input.node), keys, fetch: sort.fetch };
-        Ok(built_as(operator, types, input.schema, profile, cost))
+        let sorted = built_as(operator, types, input.schema, profile, cost);
+        match sorted.profile.columns.len() == width {
+            true => Ok(sorted),
+            false => Ok(self.select_columns(sorted, &(0..width).collect::<Vec<_>>(), &names)),
+        }
     }
 }
 
