@@ -69,11 +69,15 @@ pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlRe
 
 async fn analyzed(snapshot: &Snapshot, entry: &TableEntry) -> SqlResult<TableEntry> {
     let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-    let batches = sample(snapshot, entry, &ordinals, SAMPLE_EXTENTS).await?;
+    let sample = sample(snapshot, entry, &ordinals, SAMPLE_EXTENTS).await?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
-    statistics.columns =
-        sql::statistics::column_statistics(&def.schema, &batches, entry.row_count())?.into();
+    let batches = &sample.batches;
+    let mut columns = sql::statistics::column_statistics(&def.schema, batches, entry.row_count())?;
+    for (ordinal, column) in columns.iter_mut().enumerate() {
+        column.width = sample.text_width(ordinal).unwrap_or(column.width);
+    }
+    statistics.columns = columns.into();
     def.statistics = Arc::new(statistics);
     Ok(entry.with_def(def))
 }

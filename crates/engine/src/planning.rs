@@ -66,12 +66,14 @@ pub(crate) async fn entered<T>(
     governor: &Governor,
     statement: impl Future<Output = T>,
 ) -> T {
-    let memory = governor.without_plan().reserve_collected("expression");
-    let limits = Arc::new(StatementLimits { check: until_cancelled(cancel), memory });
+    let limits = Arc::new(StatementLimits::new(governor, until_cancelled(cancel)));
     let mut statement = pin!(statement);
     poll_fn(|cx| {
         let _entered = zone::enter(context);
-        sql::with_limits(limits.clone(), || statement.as_mut().poll(cx))
+        let polled = sql::with_limits(limits.clone(), || statement.as_mut().poll(cx));
+        // What of it is kept counts where it is kept.
+        limits.memory.shrink(limits.memory.used());
+        polled
     })
     .await
 }
@@ -81,6 +83,13 @@ pub(crate) async fn entered<T>(
 struct StatementLimits {
     check: InterruptCheck,
     memory: Arc<Reservation>,
+}
+
+impl StatementLimits {
+    fn new(governor: &Governor, check: InterruptCheck) -> StatementLimits {
+        let memory = governor.without_plan().reserve_collected("expression");
+        StatementLimits { check, memory }
+    }
 }
 
 impl Limits for StatementLimits {
@@ -97,23 +106,24 @@ impl Limits for StatementLimits {
     fn take(&self, bytes: usize) -> SqlResult<()> {
         self.memory.grow(bytes)
     }
-
-    /// The caller that computes it counts the memory that it keeps.
-    fn computed(&self) {
-        self.memory.shrink(self.memory.used());
-    }
 }
 
 /// What `work` gives, as long as `check` says so. The error of work that was ended is that it was
 /// ended: the library makes another one of it where it tries one signature after the other.
-fn patiently<T>(check: InterruptCheck, work: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
-    sql::with_interrupt_check(check.clone(), work).map_err(|error| check().err().unwrap_or(error))
+fn patiently<T>(
+    governor: &Governor,
+    check: InterruptCheck,
+    work: impl FnOnce() -> SqlResult<T>,
+) -> SqlResult<T> {
+    let limits = Arc::new(StatementLimits::new(governor, check.clone()));
+    sql::with_limits(limits, work).map_err(|error| check().err().unwrap_or(error))
 }
 
 /// Plans statements, on their worker or beside it.
 #[derive(Clone)]
 pub(crate) struct Planner {
     pub(crate) permits: Semaphore,
+    pub(crate) governor: Governor,
     pub(crate) context: zone::Context,
 }
 
@@ -132,13 +142,13 @@ impl Planner {
         let context = self.context;
         if !is_large {
             let _entered = zone::enter(context);
-            return patiently(until_cancelled(cancel.clone()), work);
+            return patiently(&self.governor, until_cancelled(cancel.clone()), work);
         }
         let unwanted = Unwanted(Cancel::default());
-        let cancels = [cancel.clone(), unwanted.0.clone()];
+        let (cancels, governor) = ([cancel.clone(), unwanted.0.clone()], self.governor.clone());
         let work = move || {
             let _entered = zone::enter(context);
-            patiently(for_a_while(cancels), work)
+            patiently(&governor, for_a_while(cancels), work)
         };
         self.beside(cancel, work).await?
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use runtime::IoCounters;
-use storage::{Depth, Direction, LeafEntries, RangePart, Tree, VisitEntries, planted};
+use storage::{Depth, Direction, Expanded, LeafEntries, RangePart, Tree, VisitEntries, planted};
 use types::SqlResult;
 
 use crate::fault;
@@ -102,28 +102,35 @@ impl VisibleTree {
         io: &IoCounters,
         entries: &mut dyn Entries,
     ) -> SqlResult<Vec<RangePart>> {
-        let again = part.clone();
-        let parts = self.tree.expand_by_leaf(part, depth, io, &mut OfRange(entries)).await;
-        let parts = parts.map_err(fault::storage)?;
+        let mut again = part.clone();
+        let step = self.tree.expand_by_leaf(part, depth, io, &mut OfRange(entries)).await;
+        let Expanded { parts, rest } = step.map_err(fault::storage)?;
+        if !parts.is_empty() {
+            return Ok(parts);
+        }
+        if let Some(rest) = &rest {
+            again = again.up_to(rest.bounds().0);
+        }
         let (low, high) = again.bounds();
-        if parts.is_empty() && !planted::is("scans-not-noted") {
+        if !planted::is("scans-not-noted") {
             self.note_read(low, high);
         }
-        if !parts.is_empty() || self.replaced(low, high)?.is_empty() {
-            return Ok(parts);
+        if self.replaced(low, high)?.is_empty() {
+            return Ok(Vec::from_iter(rest));
         }
         let mut gathered = Gathered::new();
         let mut gather = |key: &[u8], value: &[u8]| {
             gathered.insert(key.to_vec(), value.to_vec());
         };
         let parts = self.tree.expand(again.clone(), depth, io, &mut gather).await;
-        let parts = parts.map_err(fault::storage)?;
+        let mut parts = parts.map_err(fault::storage)?;
         entries.restart();
         // The tree may have changed its shape: then its parts cover the same keys.
         if parts.is_empty() {
             let seen = seen(gathered, self.replaced(low, high)?);
             seen.iter().for_each(|(key, value)| entries.take(0, key, value));
         }
+        parts.extend(rest);
         Ok(parts)
     }
 

@@ -150,7 +150,7 @@ impl Flow {
     }
 
     async fn look_up(&mut self, at: usize, op: &LookupOp, batch: RecordBatch) -> SqlResult<()> {
-        let row_count = self.stage.run.query.lookup_batch_rows.max(1);
+        let row_count = self.stage.run.query.lookup_batch_rows.min(op.rows_at_once()).max(1);
         let batch =
             if self.stage.splits { Some(batch) } else { self.gather(at, batch, row_count)? };
         let Some(batch) = batch else { return Ok(()) };

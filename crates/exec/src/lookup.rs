@@ -47,6 +47,11 @@ impl LookupOp {
         self.node
     }
 
+    /// Outer rows that are best joined together.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        self.lookup.keys_at_once()
+    }
+
     /// Joins a batch of outer rows; the output keeps their order.
     pub(crate) async fn look_up(
         &self,

@@ -116,6 +116,11 @@ pub struct Matches {
 
 /// The inner side of a `LookupJoin`.
 pub trait Lookup: Send + Sync {
+    /// Keys that are best looked up together: few where rows are large.
+    fn keys_at_once(&self) -> usize {
+        usize::MAX
+    }
+
     /// All inner rows whose key starts with the row of `keys` (one column per key expression).
     /// Keys with a null match nothing. Batches are small (`LOOKUP_BATCH_ROWS`).
     fn lookup<'a>(

@@ -7,6 +7,7 @@ pub(crate) mod accumulator;
 pub(crate) mod aggregate;
 pub(crate) mod average;
 pub(crate) mod compared;
+pub(crate) mod concatenated;
 pub(crate) mod elements;
 pub(crate) mod exact;
 pub(crate) mod footprint;

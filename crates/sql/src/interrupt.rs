@@ -37,9 +37,6 @@ pub trait Limits: Send + Sync {
     fn take(&self, _bytes: usize) -> SqlResult<()> {
         Ok(())
     }
-
-    /// An expression has been computed for some rows.
-    fn computed(&self) {}
 }
 
 /// Stack that must be left where a part is planned: what the library does with it recurses a few
@@ -67,20 +64,6 @@ thread_local! {
     static FOLDS: Cell<bool> = const { Cell::new(false) };
     /// Bytes that were ever taken on this thread.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Only says whether to go on.
-struct Checked(InterruptCheck);
-
-impl Limits for Checked {
-    fn go_on(&self) -> SqlResult<()> {
-        (self.0)()
-    }
-}
-
-/// Plans, or does other work of this crate, as long as `interrupt` says so.
-pub fn with_interrupt_check<T>(check: InterruptCheck, work: impl FnOnce() -> T) -> T {
-    with_limits(Arc::new(Checked(check)), work)
 }
 
 /// Does work of this crate within limits.
@@ -161,6 +144,18 @@ pub(crate) fn take(bytes: usize) -> SqlResult<()> {
     asked(|limits| limits.take(bytes))
 }
 
+/// Counts a text that was computed, where it is not small.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn take_text(text: Option<&str>) -> SqlResult<()> {
+    match text.map_or(0, str::len) {
+        bytes if bytes < LEAST_BYTES => Ok(()),
+        // It becomes an element of a column, and is still there then.
+        bytes => take(2 * bytes),
+    }
+}
+
 /// Counts what a call has made of which `counted` says when it began.
 ///
 /// # Errors
@@ -175,15 +170,6 @@ pub(crate) fn take_rest(bytes: usize, counted: usize) -> SqlResult<()> {
 /// All bytes that were ever taken on this thread.
 pub(crate) fn taken() -> usize {
     TAKEN.get()
-}
-
-/// An expression has been computed for some rows.
-pub(crate) fn computed() {
-    LIMITS.with_borrow(|limits| {
-        if let Some(limits) = limits {
-            limits.computed();
-        }
-    });
 }
 
 /// Counts the bytes of values as they are made.

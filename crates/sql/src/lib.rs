@@ -51,7 +51,7 @@ pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use dml::insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
 pub use generic::{Generic, RowChange};
-pub use interrupt::{InterruptCheck, Limits, with_interrupt_check, with_limits};
+pub use interrupt::{InterruptCheck, Limits, with_limits};
 pub use options::{DeviceProfile, InFlight, PlannerOptions};
 pub use parameters::{check, parameter_types};
 pub use parse::file_call::{FILES_SCHEMA, FileCall, FileFormat};

@@ -51,7 +51,7 @@ pub use tree::bulk::BulkLoader;
 pub use tree::change::Inserted;
 pub use tree::cursor::{Cursor, Direction, LeafRows};
 pub use tree::long::LongValue;
-pub use tree::part::{EXTENT_PAGES, RangePart};
+pub use tree::part::{EXTENT_PAGES, Expanded, RangePart};
 pub use tree::ranges::VisitRange;
 pub use tree::runs::{LeafEntries, VisitEntries};
 pub use tree::verify::TreeReport;

@@ -49,6 +49,14 @@ impl Relation {
         self
     }
 
+    /// Rows that are best read together by their keys.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        match &self.fetch {
+            Some((_, fetch)) => fetch.rows_at_once(),
+            None => self.tree.tree.entries_at_once(),
+        }
+    }
+
     /// A reader of its rows, or of the keys of those that are to be fetched.
     pub(crate) fn reader(&self, room: usize) -> Rows<'_> {
         let keys = self.fetch.as_ref().map(|(keys, _)| keys);

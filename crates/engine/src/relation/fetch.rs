@@ -34,6 +34,11 @@ impl Fetch {
         Fetch { tree, layout: entry.layout.clone(), columns, chunks }
     }
 
+    /// Rows of the clustered tree that are best read together.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        self.tree.tree.entries_at_once()
+    }
+
     /// Whether rows may lie in chunks.
     pub(crate) fn has_chunks(&self) -> bool {
         self.chunks.is_some()

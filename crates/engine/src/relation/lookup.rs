@@ -97,6 +97,10 @@ pub(crate) fn in_order(outer: Vec<u32>, inner: RecordBatch) -> SqlResult<Matches
 }
 
 impl exec::Lookup for TableLookup {
+    fn keys_at_once(&self) -> usize {
+        self.relation.rows_at_once()
+    }
+
     fn lookup<'a>(
         &'a self,
         keys: &'a RecordBatch,

@@ -87,6 +87,7 @@ impl TableSource {
         taken.keys.sort_unstable();
         let from_chunks = self.relation.fetch.as_ref().is_some_and(|(_, fetch)| fetch.has_chunks());
         let count = if from_chunks { CHUNK_FETCH_ROWS } else { FETCH_ROWS };
+        let count = count.min(self.relation.rows_at_once());
         let fetches = taken.keys.chunks(count).map(|chunk| Work::Fetch(chunk.to_vec()));
         (rows, fetches.collect())
     }

@@ -1,8 +1,11 @@
 //! Reads a table in one task, for jobs that need all or a sample of its rows.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch, StringViewArray};
+use arrow_schema::DataType;
 use runtime::IoCounters;
 use storage::{Depth, RangePart};
 use types::SqlResult;
@@ -12,6 +15,7 @@ use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::columns;
 use crate::columns::rows::ChunkRows;
+use crate::fault::internal;
 use crate::visible::VisibleTree;
 
 /// The columns at `ordinals` (the hidden row id is one past the table's) of all rows, in the order of
@@ -66,31 +70,81 @@ impl<'a> TableRows<'a> {
     }
 }
 
+/// Rows of a table, whose long texts are cut: nobody compares values with more of them.
+pub(crate) struct Sample {
+    pub(crate) batches: Vec<RecordBatch>,
+    /// For each column, its values and the bytes of its texts.
+    texts: Vec<(usize, usize)>,
+}
+
+/// Bytes of a text that are kept.
+const TEXT_BYTES_KEPT: usize = 1 << 10;
+
+impl Sample {
+    fn new(column_count: usize) -> Sample {
+        Sample { batches: vec![], texts: vec![(0, 0); column_count] }
+    }
+
+    /// Average bytes of the texts of a column; `None` where it has no texts.
+    pub(crate) fn text_width(&self, column: usize) -> Option<f64> {
+        let (count, bytes) = self.texts[column];
+        (bytes > 0).then(|| bytes as f64 / count as f64)
+    }
+
+    fn push(&mut self, rows: RecordBatch) -> SqlResult<()> {
+        let mut columns = rows.columns().to_vec();
+        for (column, (count, bytes)) in columns.iter_mut().zip(&mut self.texts) {
+            if column.data_type() != &DataType::Utf8View {
+                continue;
+            }
+            let texts = column.as_string_view();
+            *count += texts.len() - texts.null_count();
+            let before = *bytes;
+            *bytes += texts.iter().flatten().map(str::len).sum::<usize>();
+            if *bytes - before > TEXT_BYTES_KEPT {
+                let cut = texts.iter().map(|text| text.map(|text| &text[..kept(text)]));
+                *column = Arc::new(StringViewArray::from_iter(cut));
+            }
+        }
+        self.batches.push(RecordBatch::try_new(rows.schema(), columns).map_err(internal)?);
+        Ok(())
+    }
+}
+
+/// How much of a text is kept.
+fn kept(text: &str) -> usize {
+    text.floor_char_boundary(TEXT_BYTES_KEPT)
+}
+
 /// About `extent_count` extents of the table, evenly spread, in the order of the clustered tree.
 pub(crate) async fn sample(
     snapshot: &Snapshot,
     entry: &TableEntry,
     ordinals: &[usize],
     extent_count: usize,
-) -> SqlResult<Vec<RecordBatch>> {
+) -> SqlResult<Sample> {
     let tree = VisibleTree::now(entry.tree.clone());
     let mut parts = vec![tree.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
+    let mut sample = Sample::new(ordinals.len());
     // An extent has 64 pages of some dozens of rows, two or three vectors.
-    let mut batches = columns::rows::sample(snapshot, entry, ordinals, 2 * extent_count).await?;
+    for rows in columns::rows::sample(snapshot, entry, ordinals, 2 * extent_count).await? {
+        sample.push(rows)?;
+    }
     while !parts.is_empty() && parts.len() < extent_count {
         let mut children = vec![];
         for part in std::mem::take(&mut parts) {
             let (more, rows) = expand(&tree, entry, ordinals, part).await?;
             children.extend(more);
-            batches.extend(rows);
+            rows.into_iter().try_for_each(|rows| sample.push(rows))?;
         }
         parts = children;
     }
     let step = (parts.len() / extent_count.max(1)).max(1);
     for part in parts.into_iter().step_by(step) {
-        batches.extend(first_rows(&tree, entry, ordinals, part).await?);
+        let rows = first_rows(&tree, entry, ordinals, part).await?;
+        rows.into_iter().try_for_each(|rows| sample.push(rows))?;
     }
-    Ok(batches)
+    Ok(sample)
 }
 
 /// The rows of the first extent under `part`.

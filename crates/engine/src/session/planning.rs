@@ -44,7 +44,9 @@ impl Session {
     }
 
     pub(crate) fn planner(&self) -> Planner {
-        Planner { permits: self.database().beside().planners.clone(), context: self.context() }
+        let db = self.database();
+        let (permits, governor) = (db.beside().planners.clone(), db.governor().clone());
+        Planner { permits, governor, context: self.context() }
     }
 
     /// Does work that comes before a statement begins, such as parsing, on a thread beside the workers;

@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::from_arrow;
 use crate::expr::scalar::Expr;
+use crate::interrupt;
 
 /// Makes the defaults of a table's columns, one row after another.
 pub struct Defaults {
@@ -58,6 +59,12 @@ impl Defaults {
     ///
     /// Errors: what computing it says; 2200H when an identity column has no numbers left.
     pub fn next(&mut self, ordinal: usize) -> SqlResult<Option<String>> {
+        let text = self.text(ordinal)?;
+        interrupt::take_text(text.as_deref())?;
+        Ok(text)
+    }
+
+    fn text(&mut self, ordinal: usize) -> SqlResult<Option<String>> {
         let column = &self.table.schema.columns[ordinal];
         match &mut self.columns[ordinal] {
             Filling::Same(value) => Ok(value.clone()),

@@ -20,6 +20,7 @@ use crate::dml::defaults::Defaults;
 use crate::dml::target::is_default;
 use crate::error::from_arrow;
 use crate::expr::scalar::Expr;
+use crate::interrupt;
 use crate::parse::dml;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::statement::overriding::Overriding;
@@ -378,5 +379,7 @@ fn computed(expr: &ast::Expr, column: &Column, catalog: &dyn Catalog) -> SqlResu
     let empty = Arc::new(arrow_schema::Schema::empty());
     let batch = RecordBatch::try_new_with_options(empty, vec![], &one_row).map_err(from_arrow)?;
     let value = assign(&compiled.evaluate(&batch)?, column)?;
-    Ok(format_value(&value, 0))
+    let text = format_value(&value, 0);
+    interrupt::take_text(text.as_deref())?;
+    Ok(text)
 }

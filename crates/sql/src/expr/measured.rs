@@ -13,6 +13,7 @@ use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::expressions::{Column, Literal};
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use crate::expr::concatenated::Concatenated;
 use crate::expr::footprint::value_bytes;
 use crate::interrupt;
 use crate::parse::set_functions::SERIES;
@@ -30,10 +31,14 @@ pub(super) fn measured(
         if is_series || any.is::<Column>() || any.is::<Literal>() || any.is::<Measured>() {
             return Ok(Transformed::no(node));
         }
-        Ok(match is_of_any_size(&node.data_type(schema)?) {
-            true => Transformed::yes(Arc::new(Measured(node)) as _),
-            false => Transformed::no(node),
-        })
+        if !is_of_any_size(&node.data_type(schema)?) {
+            return Ok(Transformed::no(node));
+        }
+        let node = match Concatenated::of(&node, schema)? {
+            Some(ours) => Arc::new(ours),
+            None => node,
+        };
+        Ok(Transformed::yes(Arc::new(Measured(node)) as _))
     })
 }
 

@@ -161,7 +161,6 @@ impl Expr {
         };
         let value = self.physical.evaluate(&batch).map_err(from_library)?;
         let array = value.into_array(batch.num_rows()).map_err(from_library)?;
-        interrupt::computed();
         if array.data_type() == &self.ty {
             return Ok(array);
         }

@@ -37,26 +37,33 @@ impl LeafCopy {
 }
 
 impl Tree {
-    /// Calls `visit` with key and value of the entries of a copied leaf.
+    /// Calls `visit` with key and value of the entries of a copied leaf, until `long_bytes_left` bytes of long values
+    /// have been read, which it counts down: the key of the first entry that is left then.
     pub(super) async fn visit_copy(
         &self,
         leaf: &LeafCopy,
         positions: Range<usize>,
+        long_bytes_left: &mut usize,
         io: &IoCounters,
         visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<()> {
+    ) -> Result<Option<Vec<u8>>> {
         let mut key = Vec::new();
         for position in positions {
             leaf.node().key_into(position, &mut key);
+            if *long_bytes_left == 0 {
+                return Ok(Some(key));
+            }
             match leaf.node().value(position) {
                 Value { bytes, overflow: false } => visit(&key, bytes),
                 Value { bytes, .. } => {
-                    let value = self.resolve(&key, Reference::decode(bytes), io).await?;
+                    let reference = Reference::decode(bytes);
+                    *long_bytes_left = long_bytes_left.saturating_sub(reference.len as usize);
+                    let value = self.resolve(&key, reference, io).await?;
                     value.into_iter().for_each(|value| visit(&key, &value));
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The value of `key`, which a leaf said to lie at `reference` a moment ago; `None` when the

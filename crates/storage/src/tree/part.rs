@@ -37,6 +37,12 @@ impl RangePart {
         (&self.stretch.lo, self.stretch.hi.as_deref())
     }
 
+    /// The same up to and without a key.
+    pub fn up_to(self, key: &[u8]) -> RangePart {
+        let stretch = Stretch { hi: Some(key.to_vec()), ..self.stretch };
+        RangePart { stretch, ..self }
+    }
+
     /// Whether expanding the part visits entries, and yields no parts unless the tree has changed
     /// its shape.
     pub fn is_extent(&self) -> bool {
@@ -52,6 +58,24 @@ impl RangePart {
     }
 }
 
+/// The result of a step of a range search.
+#[derive(Debug)]
+pub struct Expanded {
+    /// Smaller parts, in key order: nothing was visited then.
+    pub parts: Vec<RangePart>,
+    /// The part behind the entries that were visited, where their long values were many.
+    pub rest: Option<RangePart>,
+}
+
+impl Expanded {
+    fn visited() -> Expanded {
+        Expanded { parts: vec![], rest: None }
+    }
+}
+
+/// Bytes of long values after which a step ends: entries are few then, and the memory of a step is limited.
+const LONG_BYTES_AT_ONCE: usize = 1 << 20;
+
 /// A function that takes each entry.
 struct EachEntry<'a>(&'a mut dyn FnMut(&[u8], &[u8]));
 
@@ -62,6 +86,16 @@ impl VisitEntries for EachEntry<'_> {
 }
 
 impl Tree {
+    /// Entries that are best read together by their keys: where values are long on the average, few.
+    pub fn entries_at_once(&self) -> usize {
+        let stats = self.stats();
+        let bytes = stats.overflow_pages as usize * self.store.pool.page_size();
+        match bytes / (stats.entries as usize).max(1) {
+            0 => usize::MAX,
+            average => (LONG_BYTES_AT_ONCE / average).max(1),
+        }
+    }
+
     /// The whole of a range search.
     pub fn root_part(&self, lo: Bound<Vec<u8>>, hi: Bound<Vec<u8>>) -> RangePart {
         let stretch = Stretch::new(lo, hi);
@@ -83,10 +117,16 @@ impl Tree {
         io: &IoCounters,
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<Vec<RangePart>> {
-        self.expand_by_leaf(part, depth, io, &mut EachEntry(visit)).await
+        let mut each = EachEntry(visit);
+        let mut step = self.expand_by_leaf(part, depth, io, &mut each).await?;
+        while let Some(rest) = step.rest {
+            step = self.expand_by_leaf(rest, depth, io, &mut each).await?;
+        }
+        Ok(step.parts)
     }
 
-    /// As [`Tree::expand`], for who takes entries a leaf at a time.
+    /// As [`Tree::expand`], for those that take entries a leaf at a time, and not all at once where they have long
+    /// values.
     ///
     /// # Errors
     /// As [`Tree::expand`].
@@ -96,15 +136,14 @@ impl Tree {
         depth: Depth,
         io: &IoCounters,
         visit: &mut dyn VisitEntries,
-    ) -> Result<Vec<RangePart>> {
+    ) -> Result<Expanded> {
         let RangePart { stretch, target } = part;
         if stretch.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Expanded::visited());
         }
         let pid = match target {
             Target::Extent(leaves) => {
-                self.walk(&leaves, stretch, depth, io, visit).await?;
-                return Ok(Vec::new());
+                return self.visit_leaves(&leaves, stretch, depth, io, visit).await;
             }
             Target::Subtree(pid) => {
                 self.approach_hashed(&stretch.lo).await;
@@ -116,21 +155,37 @@ impl Tree {
             }
         };
         match self.store.pool.read(pid, io, |page| self.cut(page, &stretch)).await {
-            Ok(Cut::Parts(parts)) => Ok(parts),
-            Ok(Cut::Leaf) => {
-                self.walk(&[pid], stretch, depth, io, visit).await?;
-                Ok(Vec::new())
-            }
+            Ok(Cut::Parts(parts)) => Ok(Expanded { parts, rest: None }),
+            Ok(Cut::Leaf) => self.visit_leaves(&[pid], stretch, depth, io, visit).await,
             // The number may be outdated: leaf by leaf from the root.
             Err(StorageError::Corrupt { .. }) => {
-                self.walk(&[], stretch, depth, io, visit).await?;
-                Ok(Vec::new())
+                self.visit_leaves(&[], stretch, depth, io, visit).await
             }
             Err(error) => Err(error),
             // The node was split or merged since: the search for this stretch begins at the root
             // again.
-            Ok(Cut::Astray) => Ok(vec![RangePart { stretch, target: Target::Root }]),
+            Ok(Cut::Astray) => {
+                let parts = vec![RangePart { stretch, target: Target::Root }];
+                Ok(Expanded { parts, rest: None })
+            }
         }
+    }
+
+    async fn visit_leaves(
+        &self,
+        leaves: &[PageId],
+        stretch: Stretch,
+        depth: Depth,
+        io: &IoCounters,
+        visit: &mut dyn VisitEntries,
+    ) -> Result<Expanded> {
+        let how = (depth, LONG_BYTES_AT_ONCE);
+        let left = self.walk(leaves, stretch, how, io, visit).await?;
+        let rest = left.map(|(stretch, known)| {
+            let leaves = leaves.get(known..).unwrap_or_default();
+            RangePart { stretch, target: Target::Extent(leaves.to_vec()) }
+        });
+        Ok(Expanded { parts: vec![], rest })
     }
 
     fn cut(&self, page: &[u8], stretch: &Stretch) -> Cut {

@@ -89,7 +89,8 @@ impl Tree {
                     let positions = piece.positions(&copy.node(), ranges);
                     let range = piece.range as usize;
                     let mut visit = |key: &[u8], value: &[u8]| visit(range, key, value);
-                    self.visit_copy(&copy, positions, io, &mut visit).await?;
+                    let mut all = usize::MAX;
+                    self.visit_copy(&copy, positions, &mut all, io, &mut visit).await?;
                 }
             }
             astray += u32::from(strayed);

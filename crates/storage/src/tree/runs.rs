@@ -76,16 +76,17 @@ impl Stretch {
 }
 
 impl Tree {
-    /// Visits all entries of `stretch`. `leaves` says where its leaves were lately, in key order;
-    /// where that is no longer so, the leaf is looked for from the root.
+    /// Visits the entries of `stretch`, until so many bytes of long values have been read: the rest of it then, with
+    /// the number of its first leaf. `leaves` says where its leaves were lately, in key order; where that is no longer
+    /// so, the leaf is looked for from the root.
     pub(super) async fn walk(
         &self,
         leaves: &[PageId],
         mut stretch: Stretch,
-        depth: Depth,
+        (depth, mut long_bytes_left): (Depth, usize),
         io: &IoCounters,
         visit: &mut dyn VisitEntries,
-    ) -> Result<()> {
+    ) -> Result<Option<(Stretch, usize)>> {
         let mut known = 0;
         let mut misses = 0;
         let mut suspects = Suspects::default();
@@ -104,17 +105,26 @@ impl Tree {
                 Ok(Visit::Copy(leaf)) => {
                     let positions = stretch.positions(&leaf.node());
                     let mut each = |key: &[u8], value: &[u8]| visit.entry(key, value);
-                    self.visit_copy(&leaf, positions, io, &mut each).await?;
+                    let left = &mut long_bytes_left;
+                    if let Some(key) =
+                        self.visit_copy(&leaf, positions, left, io, &mut each).await?
+                    {
+                        stretch.lo = key;
+                        return Ok(Some((stretch, known)));
+                    }
                     Ok(stretch.behind(&leaf.node()))
                 }
                 seen => seen,
             };
             match seen.or_else(|error| suspects.excuse(error).map(|()| Visit::Gone))? {
-                Visit::Over => return Ok(()),
+                Visit::Over => return Ok(None),
                 Visit::Until(upper) => {
                     stretch.lo = upper;
                     known += usize::from(leaves.get(known) == Some(&pid));
                     misses = 0;
+                    if long_bytes_left == 0 {
+                        return Ok(Some((stretch, known)));
+                    }
                     // Clients do not wait for a stretch of leaves that are all in memory.
                     if runtime::need_preempt() {
                         runtime::step_aside().await;
@@ -129,7 +139,7 @@ impl Tree {
                 Visit::Copy(_) => unreachable!("a copy has been visited"),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Starts the reads that the depth allows before leaf `known` is looked at.
