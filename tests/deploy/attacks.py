@@ -82,6 +82,38 @@ WITHIN = {
                                       " from generate_series(100, 100) g", {"2201B", CANCELLED}),
 }
 
+# A table of 600 MB in long texts, and statements about all of it: each comes to its end, for a limit of time would hide
+# how much memory it is on its way to.
+LONG_ROWS = """
+    create table docs (id int primary key, t text);
+    insert into docs select g, repeat('x', 500000) || g from generate_series(1, 1200) g;
+    create table keys (id int primary key, v text);
+    insert into keys select g, 'v' from generate_series(1, 1200) g;
+"""
+LONG = {
+    "long rows, read": ("select sum(length(t)) from docs", "600003693"),
+    "long rows, filtered": ("select count(*) from docs where t like '%99'", "12"),
+    "long rows, looked up": ("select sum(length(d.t)) from keys k join docs d on d.id = k.id", "600003693"),
+    "long rows, fetched": ("select length(min(t)) from docs where id in (select id from keys where id % 2 = 0)", "500004"),
+    "long rows as a list": ("select cardinality(array_agg(t)) from docs", {OUT_OF_MEMORY}),
+    "long rows, few changed": ("update docs set t = t || 'x' where id < 20", "0 rows"),
+    "long rows, copied": ("insert into keys select id + 5000, t from docs", "0 rows"),
+    "long rows, analysed": ("analyze docs", "0 rows"),
+    "long rows, rewritten": ("alter table docs add column z int default 5", "0 rows"),
+    "long rows, deleted": ("delete from docs where id % 2 = 0", "0 rows"),
+    "long values of VALUES": ("insert into keys values "
+                              + ", ".join(f"({i}, repeat('x', 1000000))" for i in range(20000, 20500)), {OUT_OF_MEMORY}),
+    "long keys of an order": ("select g from generate_series(1, 500) g order by repeat('x', 1000000) || g offset 499",
+                              "499"),
+    "long keys of a join": ("select count(*) from generate_series(1, 300) g join generate_series(1, 300) h"
+                            " on repeat('x', 1000000) || g = repeat('x', 1000000) || h", "300"),
+    "long keys of partitions": ("select max(x) from (select row_number() over (partition by repeat('x', 1000000) || g) x"
+                                " from generate_series(1, 400) g) s", "1"),
+    "long texts of pairs": ("select count(*) from keys k where exists (select 1 from docs d where d.id < 9"
+                            " and k.v || d.t = d.t || k.v)", {OUT_OF_MEMORY}),
+}
+LONG_TIMEOUT_S, LONG_PATIENCE_S = 60, 90
+
 # Small arguments of which a function may make much, and calls of each function with some of them: what is as
 # long as an argument says must be asked for first.
 T, I, A = "repeat('ab', 500)", "50000000", "array[1, 2, 3]"
@@ -342,8 +374,35 @@ def is_right(attack, wanted):
     """True if an attack ended as it must: None is any rows."""
     if isinstance(wanted, set):
         return attack.outcome in wanted
+    if wanted == "0 rows":
+        return attack.outcome == wanted
     is_one = attack.rows is not None and (wanted is None or [list(row) for row in attack.rows] == [[wanted]])
     return is_one
+
+
+def ends_within(server, name, case, timeout_s=1, patience_s=WIDE_MS / 1000):
+    """True if an attack ends as it must, within its memory, and nothing goes on behind its end."""
+    text, wanted = case
+    watched, attack = Watched(server), Attack(server.port, text)
+    attack.session.query(f"set statement_timeout = '{timeout_s}s'")
+    watched.start()
+    began = time.monotonic()
+    attack.start()
+    attack.join(patience_s)
+    took_ms = ((attack.ended or time.monotonic()) - began) * 1000
+    time.sleep(0.1)
+    before = server.busy_s()
+    time.sleep(0.2)
+    goes_on = server.busy_s() - before > 0.15
+    watched.ends = True
+    watched.join()
+    held = attack.ended is not None and is_right(attack, wanted) and watched.most_kib <= RSS_KIB_MAX
+    held = held and not goes_on
+    more = "" if held else f"    FAILED, wanted {wanted}{', and it goes on' if goes_on else ''}"
+    print(f"{took_ms:>6.0f} ms  {watched.most_kib >> 10:>5} MiB  {attack.outcome or 'hangs':<10} {name}{more}", flush=True)
+    if attack.ended:
+        attack.session.close()
+    return held
 
 
 def check_within(binary, names, calls_functions):
@@ -353,29 +412,8 @@ def check_within(binary, names, calls_functions):
         server = Served(binary, folder, SMALL_MEMORY_MB)
         print(f"{'time':>9}  {'memory':>9}  outcome    attack")
         for name in names:
-            text, wanted = WITHIN[name]
-            watched, attack = Watched(server), Attack(server.port, text)
-            attack.session.query("set statement_timeout = '1s'")
-            watched.start()
-            began = time.monotonic()
-            attack.start()
-            attack.join(WIDE_MS / 1000)
-            took_ms = ((attack.ended or time.monotonic()) - began) * 1000
-            # Nothing goes on behind its end.
-            time.sleep(0.1)
-            before = server.busy_s()
-            time.sleep(0.2)
-            goes_on = server.busy_s() - before > 0.15
-            watched.ends = True
-            watched.join()
-            held = attack.ended is not None and is_right(attack, wanted) and watched.most_kib <= RSS_KIB_MAX
-            held = held and not goes_on
+            held = ends_within(server, name, WITHIN[name])
             passed, failed = passed + held, failed + (not held)
-            outcome = attack.outcome or "hangs"
-            more = "" if held else f"    FAILED, wanted {wanted}{', and it goes on' if goes_on else ''}"
-            print(f"{took_ms:>6.0f} ms  {watched.most_kib >> 10:>5} MiB  {outcome:<10} {name}{more}", flush=True)
-            if attack.ended:
-                attack.session.close()
             if not held:
                 server.stop()
                 server = Served(binary, folder, SMALL_MEMORY_MB)
@@ -387,8 +425,23 @@ def check_within(binary, names, calls_functions):
     return passed, failed
 
 
-def check_all(binary, names, within, calls_functions, limit_ms):
-    passed, failed = check_within(binary, within, calls_functions)
+def check_long(binary, names):
+    """Statements about a table of long texts, on a small server: how many ended as they must, and how many did not."""
+    passed = failed = 0
+    if not names:
+        return passed, failed
+    with tempfile.TemporaryDirectory(prefix="dovetail-test-") as folder:
+        server = Served(binary, folder, SMALL_MEMORY_MB)
+        wire.Connection(server.port).query(LONG_ROWS)
+        for name in names:
+            held = ends_within(server, name, LONG[name], LONG_TIMEOUT_S, LONG_PATIENCE_S)
+            passed, failed = passed + held, failed + (not held)
+        passed, failed = (passed + 1, failed) if server.stop() == 0 else (passed, failed + 1)
+    return passed, failed
+
+
+def check_all(binary, names, within, long, calls_functions, limit_ms):
+    passed, failed = map(sum, zip(check_within(binary, within, calls_functions), check_long(binary, long)))
     ignored = 0
     worst_wait = worst_end = 0.0
     with tempfile.TemporaryDirectory(prefix="dovetail-test-") as folder:
@@ -423,9 +476,10 @@ def main():
     given = parser.parse_args()
     names = [name for name in ATTACKS if given.only in name]
     within = [name for name in WITHIN if given.only in name]
+    long = [name for name in LONG if given.only in name]
     limit_ms = STRICT_MS if given.strict else WIDE_MS
     calls_functions = given.only in "every function"
-    sys.exit(not check_all(given.binary.resolve(), names, within, calls_functions, limit_ms))
+    sys.exit(not check_all(given.binary.resolve(), names, within, long, calls_functions, limit_ms))
 
 
 if __name__ == "__main__":

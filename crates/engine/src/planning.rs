@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::{Governor, Reservation};
+use exec::{Governor, ValueAccount};
 use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
 use sql::plan::Plan;
@@ -71,8 +71,7 @@ pub(crate) async fn entered<T>(
     poll_fn(|cx| {
         let _entered = zone::enter(context);
         let polled = sql::with_limits(limits.clone(), || statement.as_mut().poll(cx));
-        // What of it is kept counts where it is kept.
-        limits.memory.shrink(limits.memory.used());
+        limits.values.give_back();
         polled
     })
     .await
@@ -82,13 +81,13 @@ pub(crate) async fn entered<T>(
 /// of the rows that it changes.
 struct StatementLimits {
     check: InterruptCheck,
-    memory: Arc<Reservation>,
+    values: ValueAccount,
 }
 
 impl StatementLimits {
     fn new(governor: &Governor, check: InterruptCheck) -> StatementLimits {
         let memory = governor.without_plan().reserve_collected("expression");
-        StatementLimits { check, memory }
+        StatementLimits { check, values: ValueAccount::new(memory) }
     }
 }
 
@@ -98,13 +97,11 @@ impl Limits for StatementLimits {
     }
 
     fn room(&self, bytes: usize) -> SqlResult<()> {
-        self.memory.grow(bytes)?;
-        self.memory.shrink(bytes);
-        Ok(())
+        self.values.room(bytes)
     }
 
     fn take(&self, bytes: usize) -> SqlResult<()> {
-        self.memory.grow(bytes)
+        self.values.take(bytes)
     }
 }
 

@@ -63,6 +63,7 @@ mod workspace;
 pub use execute::execute;
 pub use footprint::batch_bytes;
 pub use join_filter::JoinFilter;
+pub use memory::values::ValueAccount;
 pub use memory::{Governor, Grant, Reservation};
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,

@@ -12,7 +12,7 @@ use runtime::time::{self, Instant};
 use sql::Limits;
 use types::{SqlError, SqlResult};
 
-use crate::memory::Reservation;
+use crate::memory::values::ValueAccount;
 use crate::run::Run;
 use crate::scope::{Scope, halted};
 
@@ -39,15 +39,10 @@ pub(crate) struct Try {
     is_long: AtomicBool,
 }
 
-/// Memory that every thread beside the workers may take without asking: there are few of them. An
-/// expression over values of ordinary size needs no more.
-pub(crate) const FREE_BYTES: usize = 4 << 20;
-
 /// All that a query can have.
 pub(crate) struct Whole {
     wanted: Wanted,
-    taken: AtomicUsize,
-    pub(crate) memory: Arc<Reservation>,
+    pub(crate) values: ValueAccount,
 }
 
 impl Wanted {
@@ -116,25 +111,7 @@ impl Limits for Try {
 impl Whole {
     pub(crate) fn new(run: &Arc<Run>, scope: &Arc<Scope>) -> Whole {
         let memory = run.query.memory.reserve_collected("expression");
-        Whole { wanted: Wanted::new(run, scope), taken: AtomicUsize::new(0), memory }
-    }
-
-    /// Gives back what a turn has taken: what an operator keeps of it, it counts itself.
-    pub(crate) fn end_turn(&self) {
-        if self.taken.swap(0, Relaxed) > FREE_BYTES {
-            self.memory.shrink(self.memory.used());
-        }
-    }
-
-    /// All bytes of values that were computed.
-    pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Relaxed)
-    }
-
-    /// Of `bytes` more than have been taken, those that are asked for.
-    fn asked(taken: usize, bytes: usize) -> usize {
-        let beyond = |sum: usize| sum.saturating_sub(FREE_BYTES);
-        beyond(taken.saturating_add(bytes)) - beyond(taken)
+        Whole { wanted: Wanted::new(run, scope), values: ValueAccount::new(memory) }
     }
 }
 
@@ -144,15 +121,10 @@ impl Limits for Whole {
     }
 
     fn room(&self, bytes: usize) -> SqlResult<()> {
-        let asked = Whole::asked(self.taken(), bytes);
-        self.memory.grow(asked)?;
-        self.memory.shrink(asked);
-        Ok(())
+        self.values.room(bytes)
     }
 
     fn take(&self, bytes: usize) -> SqlResult<()> {
-        // Only the thread that computes takes.
-        let taken = self.taken.fetch_add(bytes, Relaxed);
-        self.memory.grow(Whole::asked(taken, bytes))
+        self.values.take(bytes)
     }
 }

@@ -6,6 +6,7 @@
 //! refused, it spills or ends its query with 53200. So no query waits for another one that waits.
 
 mod account;
+pub(crate) mod values;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -8,9 +8,10 @@ use arrow_array::RecordBatch;
 use types::{SqlError, SqlResult};
 
 use crate::footprint::batch_bytes;
-use crate::limits::{FREE_BYTES, TRY_BYTES, Try, Whole};
+use crate::limits::{TRY_BYTES, Try, Whole};
 use crate::map::{Applied, Map};
 use crate::memory::Reservation;
+use crate::memory::values::FREE_BYTES;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::timing::timed;
@@ -121,8 +122,8 @@ impl Pace {
         let figures = within.run.query.progress.node(map.node());
         let work = || sql::with_limits(limits.clone(), || map.apply(rows));
         let applied = timed(&figures.busy_ns, work)?;
-        self.adapt(count, begun.elapsed(), limits.taken());
-        let held = held(&limits.memory, &applied)?;
+        self.adapt(count, begun.elapsed(), limits.values.taken());
+        let held = held(limits.values.memory(), &applied)?;
         Ok(Piece { applied, rest, held })
     }
 
@@ -146,8 +147,8 @@ impl Pace {
         let applied = done.map_err(|aborted| {
             SqlError::internal(format!("an expression could not be computed: {aborted}"))
         })??;
-        self.adapt(count, begun.elapsed(), limits.taken());
-        let held = held(&limits.memory, &applied)?;
+        self.adapt(count, begun.elapsed(), limits.values.taken());
+        let held = held(limits.values.memory(), &applied)?;
         Ok((applied, held))
     }
 

@@ -117,7 +117,7 @@ impl TaskGuard {
     ) -> Poll<SqlResult<()>> {
         let limits = &self.group.limits[self.worker];
         let polled = sql::with_limits(limits.clone(), || poll_caught(work, cx));
-        limits.end_turn();
+        limits.values.give_back();
         polled
     }
 

@@ -64,7 +64,12 @@ pub(crate) struct InPlace {
     narrow_bytes: usize,
     /// All bytes: they are in memory at once.
     bytes: usize,
+    rows: usize,
 }
+
+/// So many rows are changed in place however long they are: few pages are touched, and the whole table would be
+/// written for a document.
+const FEW_ROWS: usize = 8;
 
 impl InPlace {
     /// Counts more rows.
@@ -72,6 +77,7 @@ impl InPlace {
         let narrow = |column: &ArrayRef| column.to_data().get_slice_memory_size().map_err(internal);
         self.narrow_bytes += rows.columns().iter().map(narrow).sum::<SqlResult<usize>>()?;
         self.bytes += exec::batch_bytes(rows);
+        self.rows += rows.num_rows();
         Ok(())
     }
 
@@ -79,7 +85,8 @@ impl InPlace {
     /// memory for rows is limited.
     pub(crate) fn is_over(&self, db: &Database) -> bool {
         let pool_bytes = db.store().frame_count() * db.page_bytes();
-        self.narrow_bytes > pool_bytes / 256 || self.bytes > pool_bytes / 16
+        let are_long = self.rows > FEW_ROWS && self.bytes > pool_bytes / 16;
+        self.narrow_bytes > pool_bytes / 256 || are_long
     }
 }
 
