@@ -7,7 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
-use storage::{Depth, Direction, Inserted, StorageError, Store, StoreOptions, Tree, VALUE_LEN_MAX};
+use storage::{
+    Depth, Direction, Inserted, StorageError, Store, StoreOptions, Tree, VALUE_LEN_MAX,
+    VisitEntries,
+};
 
 /// Runs a test in a simulated world with a store of 64 frames of `page_size` bytes.
 fn check<F: Future<Output = ()> + 'static>(
@@ -303,5 +306,41 @@ fn a_part_of_a_value_is_one_request() {
             "{} reads",
             io.reads.load(Relaxed) - before
         );
+    });
+}
+
+/// Keys, and the lengths of their values.
+#[derive(Default)]
+struct Lengths(Vec<(Vec<u8>, usize)>);
+
+impl VisitEntries for Lengths {
+    fn entry(&mut self, key: &[u8], value: &[u8]) {
+        self.0.push((key.to_vec(), value.len()));
+    }
+}
+
+#[test]
+fn a_step_of_a_search_reads_some_long_values() {
+    check(4096, |store| async move {
+        let (tree, io) = (new_tree(&store).await, IoCounters::default());
+        let len = |number: u32| if number.is_multiple_of(3) { 10 } else { 200_000 };
+        for number in 0..30 {
+            tree.insert(&key(number), &vec![1; len(number)]).await.unwrap();
+        }
+        let all: Vec<_> = (0..30).map(|number| (key(number), len(number))).collect();
+        let (mut found, mut steps) = (vec![], 0);
+        let mut next = Some(tree.root_part(Bound::Unbounded, Bound::Unbounded));
+        while let Some(part) = next {
+            let mut lengths = Lengths::default();
+            let step = tree.expand_by_leaf(part, Depth::Many, &io, &mut lengths).await.unwrap();
+            assert!(step.parts.is_empty() || lengths.0.is_empty());
+            next = step.rest.or_else(|| step.parts.into_iter().next());
+            steps += usize::from(!lengths.0.is_empty());
+            let bytes: usize = lengths.0.iter().map(|(_, len)| len).sum();
+            assert!(bytes < (1 << 20) + 200_100, "{bytes} bytes in one step");
+            found.append(&mut lengths.0);
+        }
+        assert_eq!((found, steps), (all, 4));
+        assert_eq!(tree.entries_at_once(), 7);
     });
 }
