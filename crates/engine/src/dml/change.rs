@@ -85,7 +85,7 @@ impl InPlace {
     /// memory for rows is limited.
     pub(crate) fn is_over(&self, db: &Database) -> bool {
         let pool_bytes = db.store().frame_count() * db.page_bytes();
-        let are_long = self.rows > FEW_ROWS && self.bytes > pool_bytes / 16;
+        let are_long = self.rows > FEW_ROWS && self.bytes > pool_bytes / 8;
         self.narrow_bytes > pool_bytes / 256 || are_long
     }
 }
