@@ -92,7 +92,7 @@ impl Sample {
     }
 
     fn push(&mut self, rows: RecordBatch) -> SqlResult<()> {
-        let mut columns = rows.columns().to_vec();
+        let (mut columns, mut is_cut) = (rows.columns().to_vec(), false);
         for (column, (count, bytes)) in columns.iter_mut().zip(&mut self.texts) {
             if column.data_type() != &DataType::Utf8View {
                 continue;
@@ -104,9 +104,13 @@ impl Sample {
             if *bytes - before > TEXT_BYTES_KEPT {
                 let cut = texts.iter().map(|text| text.map(|text| &text[..kept(text)]));
                 *column = Arc::new(StringViewArray::from_iter(cut));
+                is_cut = true;
             }
         }
-        self.batches.push(RecordBatch::try_new(rows.schema(), columns).map_err(internal)?);
+        self.batches.push(match is_cut {
+            true => RecordBatch::try_new(rows.schema(), columns).map_err(internal)?,
+            false => rows,
+        });
         Ok(())
     }
 }
