@@ -242,11 +242,15 @@ fn has_definitions_of(found: &Snapshot, now: &Snapshot, entry: &TableEntry) -> b
     }
 }
 
-/// Refuses (0A000) to change a table of which another part of the statement has written the trees anew.
+/// Refuses (0A000) to change a table of which another part of the statement has written the trees anew; 40001 where
+/// others have, as `TRUNCATE` does.
 fn check_same_trees(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<()> {
+    let block = writing.block()?;
     let has_same = |newest: &Arc<TableEntry>| newest.trees().eq(entry.trees());
-    match writing.block()?.changed().table_by_id(entry.def.id).is_some_and(has_same) {
+    match block.changed().table_by_id(entry.def.id).is_some_and(has_same) {
         true => Ok(()),
+        // A part that writes trees anew has the right to define.
+        false if !block.defines() => Err(block.overtaken()),
         false => Err(too_many_rows(entry)),
     }
 }
