@@ -1,5 +1,5 @@
-//! `||` of two texts, which counts what it makes as it makes it: the library makes the texts of all rows before anybody
-//! can say that they are too many.
+//! `||` of two texts, which counts what it makes as it makes it: the library makes the texts of all
+//! rows before anybody can say that they are too many.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -106,8 +106,13 @@ impl fmt::Debug for WindowExpr {
 }
 
 impl WindowExpr {
-    /// Compiles a bound and coerced window function over rows of `schema`.
-    pub(crate) fn compile(expr: &Logical, schema: &DFSchema) -> SqlResult<WindowExpr> {
+    /// Compiles a bound and coerced window function over rows of `schema`; EXPLAIN shows it as
+    /// `shown`.
+    pub(crate) fn compile(
+        expr: &Logical,
+        shown: &Logical,
+        schema: &DFSchema,
+    ) -> SqlResult<WindowExpr> {
         let mut bare = expr;
         while let Logical::Alias(alias) = bare {
             bare = &alias.expr;
@@ -147,7 +152,7 @@ impl WindowExpr {
             order_by,
             function,
             ty,
-            text: crate::render::expression(bare).into(),
+            text: crate::render::expression(shown).into(),
         })
     }
 

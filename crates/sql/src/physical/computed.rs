@@ -1,10 +1,10 @@
-//! Expressions of operators that keep rows, as columns of the rows: a projection computes them for as many rows at once
-//! as are good, and the operator counts their values with its rows.
+//! Expressions of operators that keep rows, as columns of the rows: a projection computes them for
+//! as many rows at once as are good, and the operator counts their values with its rows.
 
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
-use datafusion_common::{Column, DFSchema};
+use datafusion_common::{Column, DFSchema, TableReference};
 use datafusion_expr::Expr as Logical;
 use types::SqlResult;
 
@@ -14,8 +14,9 @@ use crate::expr::scalar::Expr;
 use crate::plan::Operator;
 
 impl Physical<'_> {
-    /// The input with those of the expressions that may take long, or much memory, as columns behind its own. Their
-    /// names begin with `prefix`; each expression becomes its column.
+    /// The input with those of the expressions that may take long, or much memory, as columns
+    /// behind its own, each in a relation whose name begins with `prefix` and by the name that
+    /// EXPLAIN shows the expression by. Each expression becomes its column.
     ///
     /// # Errors
     /// Those of compiling an expression.
@@ -26,7 +27,7 @@ impl Physical<'_> {
         exprs: impl IntoIterator<Item = &'e mut Logical>,
     ) -> SqlResult<Built> {
         let (mut known, mut compiled): (Vec<Logical>, Vec<Expr>) = (vec![], vec![]);
-        let name = |at: usize| format!("{prefix}{at}");
+        let table = |at: usize| TableReference::bare(format!("{prefix}{at}"));
         for expr in exprs {
             if column_position(expr, &input.schema).is_some() {
                 continue;
@@ -43,19 +44,18 @@ impl Physical<'_> {
                     known.len() - 1
                 }
             };
-            *expr = Logical::Column(Column::new_unqualified(name(at)));
+            *expr = Logical::Column(Column::new(Some(table(at)), compiled[at].text()));
         }
         if compiled.is_empty() {
             return Ok(input);
         }
         let mut profile = input.profile.clone();
         profile.columns.extend(projected(&known, &input).columns);
-        let added = compiled.iter().enumerate();
-        let added =
-            added.map(|(at, e)| Arc::new(Field::new(name(at), e.data_type().clone(), true)));
-        let added: Vec<_> = added.collect();
+        let field = |e: &Expr| Arc::new(Field::new(e.text(), e.data_type().clone(), true));
+        let added: Vec<_> = compiled.iter().map(field).collect();
         let names = input.schema.iter().map(|(table, field)| (table.cloned(), Arc::clone(field)));
-        let names = names.chain(added.iter().map(|field| (None, Arc::clone(field)))).collect();
+        let own = added.iter().enumerate().map(|(at, field)| (Some(table(at)), Arc::clone(field)));
+        let names = names.chain(own).collect();
         let names = DFSchema::new_with_metadata(names, input.schema.metadata().clone());
         let schema = Arc::new(names.map_err(from_library)?);
         let fields = input.node.schema.fields().iter().cloned().chain(added);

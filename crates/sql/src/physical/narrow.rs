@@ -16,6 +16,12 @@ pub(super) fn narrow(mut node: Node, positions: &[usize]) -> Result<Node, Box<No
         Operator::HashJoin(join) => &mut join.output,
         Operator::NestedLoopJoin(join) => &mut join.output,
         Operator::CteScan(scan) => &mut scan.columns,
+        // Columns alone have no effects that would be lost.
+        Operator::Project { exprs, .. } if exprs.iter().all(|e| e.is_column().is_some()) => {
+            *exprs = positions.iter().map(|&p| exprs[p].clone()).collect();
+            node.schema = select(&node.schema, positions);
+            return Ok(node);
+        }
         _ => return Err(Box::new(node)),
     };
     *output = positions.iter().map(|&p| output[p]).collect();

@@ -20,8 +20,9 @@ impl Physical<'_> {
         let width = input.profile.columns.len();
         let mut calls = window.window_expr.clone();
         let input = self.computed(input, "window ", calls.iter_mut().flat_map(parts))?;
-        let compile = |e| WindowExpr::compile(e, &input.schema);
-        let functions = calls.iter().map(compile).collect::<SqlResult<Vec<_>>>()?;
+        let calls = calls.iter().zip(&window.window_expr);
+        let compile = |(call, shown)| WindowExpr::compile(call, shown, &input.schema);
+        let functions = calls.map(compile).collect::<SqlResult<Vec<_>>>()?;
         let rows = input.profile.rows;
         let cost = input.node.cost + self.costs.sort(rows, rows);
         let mut fields: Vec<Arc<Field>> = input.node.schema.fields().iter().cloned().collect();
