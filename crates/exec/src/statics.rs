@@ -73,10 +73,10 @@ async fn expand(stage: &Stage, mut pieces: Vec<Piece>, wanted: usize) -> SqlResu
         for piece in pieces {
             match piece {
                 Piece::Part(part) if split => {
-                    let parts = step_once(stage, part, &mut next).await?;
+                    let gave_rows = step_once(stage, part, &mut next).await?;
                     // All parts of a level are of one kind: where the first gives rows, so do the
                     // others, and reading them is the partitions' work.
-                    split = !first || parts > 0;
+                    split = !first || !gave_rows;
                     first = false;
                 }
                 other => next.push(other),
@@ -90,14 +90,14 @@ async fn expand(stage: &Stage, mut pieces: Vec<Piece>, wanted: usize) -> SqlResu
     Ok(pieces)
 }
 
-/// Replaces a part by its rows and smaller parts; returns how many parts.
-async fn step_once(stage: &Stage, part: Part, next: &mut Vec<Piece>) -> SqlResult<usize> {
+/// Replaces a part by its rows and smaller parts; true if it gave rows, or nothing.
+async fn step_once(stage: &Stage, part: Part, next: &mut Vec<Piece>) -> SqlResult<bool> {
     let (rows, parts) = stage.step(part).await?;
     stage.part_done();
+    let gave_rows = rows.is_some() || parts.is_empty();
     next.extend(rows.map(Piece::Rows));
-    let part_count = parts.len();
     next.extend(parts.into_iter().map(Piece::Part));
-    Ok(part_count)
+    Ok(gave_rows)
 }
 
 /// Cuts into at most `count` contiguous runs whose lengths differ by at most one.
