@@ -59,9 +59,6 @@ impl<'a> TableRows<'a> {
         while let Some(part) = self.parts.pop() {
             let (children, rows) = expand(&self.tree, self.entry, self.ordinals, part).await?;
             self.parts.extend(children.into_iter().rev());
-            if runtime::need_preempt() {
-                runtime::yield_now().await;
-            }
             if rows.is_some() {
                 return Ok(rows);
             }
@@ -180,5 +177,8 @@ async fn expand(
 ) -> SqlResult<(Vec<RangePart>, Option<RecordBatch>)> {
     let mut rows = Rows::new(&entry.layout, ordinals, BATCH_ROOM);
     let children = tree.expand(part, Depth::Many, &IoCounters::default(), &mut rows).await?;
+    if runtime::need_preempt() {
+        runtime::yield_now().await;
+    }
     Ok((children, rows.found().map(|mut rows| rows.finish())))
 }
