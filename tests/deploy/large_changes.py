@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+import served
 import wire
 
 SUMS = """select count(*), sum(l_quantity), sum(l_linenumber), sum(length(l_comment)), min(l_shipdate)
@@ -36,18 +36,11 @@ def bytes_of(text):
     return int(text[:-2]) * UNITS[text[-2:].upper()]
 
 
-class Served:
+class Served(served.Served):
     """A server over the file."""
 
     def __init__(self, binary, data, memory):
-        self.log = data.with_suffix(".log")
-        command = [binary, "serve", "--no-http", "--listen", "127.0.0.1:0", "--memory", memory, "--data", data]
-        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
-        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
-            if self.process.poll() is not None:
-                sys.exit(f"the server did not start:\n{text}")
-            time.sleep(0.05)
-        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
+        super().__init__(binary, data, "--memory", memory, log_in=data.parent)
         self.peak_bytes = 0
         threading.Thread(target=self.watch, daemon=True).start()
 
@@ -59,10 +52,6 @@ class Served:
                 own = int(status.read_text().split("RssAnon:")[1].split()[0]) << 10
                 self.peak_bytes = max(self.peak_bytes, own)
             time.sleep(0.02)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
 
 
 class Run:
@@ -143,7 +132,7 @@ def main():
         server = Served(args.binary, data, args.memory)
         run = Run(server, bytes_of(args.memory))
         count = play(run)
-        run.check("the server ends well", server.stop() == 0)
+        run.check("the server ends well", server.stop(patience_s=120) == 0)
         checked = subprocess.run([args.binary, "check", data], capture_output=True, text=True)
         run.check("the file is sound", checked.returncode == 0, checked.stdout + checked.stderr)
         server = Served(args.binary, data, args.memory)

@@ -2,10 +2,12 @@
 //! (`docs/format/places.md`).
 
 mod placed;
+mod simulated;
 
-use placed::{PATH, key, options, simulated};
+use placed::{PATH, key, options};
 use runtime::IoCounters;
 use runtime::sim::{Disk, FaultPlan};
+use simulated::simulated;
 use storage::{PlaceStats, Result, Store, Tree};
 
 const ROWS: u32 = 4000;

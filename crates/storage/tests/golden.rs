@@ -5,12 +5,15 @@
 //! lines of zeros left out; the others are of the formats before. After a deliberate change of the format (and of `docs/format/`) a run with
 //! `UPDATE_GOLDEN=1` writes it anew.
 
+mod simulated;
+
 use std::fmt::Write;
 use std::path::Path;
 
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::{Disk, Latency};
 use runtime::{Config, IoBuf, IoCounters, RingChoice, Runtime};
+use simulated::simulated;
 use storage::{Redo, Store, StoreOptions};
 
 const GOLDEN_1: &str = include_str!("golden/version-1.txt");
@@ -21,15 +24,6 @@ const GOLDEN: &str = include_str!("golden/version-5.txt");
 const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-5.txt");
 const PATH: &str = "/db";
 const ROW_COUNT: u32 = 260;
-
-fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
-    disk: &Disk,
-    make: impl FnOnce() -> F + Send + 'static,
-) -> T {
-    let ring = RingChoice::Sim(disk.clone());
-    let config = Config { workers: 1, ring, attack: false, ..Config::default() };
-    Runtime::start(config).expect("a simulated runtime starts").block_on(make)
-}
 
 fn options() -> StoreOptions {
     StoreOptions { pool_bytes: 64 * 4096, log: true, ..StoreOptions::default() }

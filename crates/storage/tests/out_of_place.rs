@@ -1,10 +1,12 @@
 //! Files whose pages lie out of place: what is not as in others (`docs/format/places.md`).
 
 mod placed;
+mod simulated;
 
-use placed::{PAGE, PATH, key, options, simulated};
+use placed::{PAGE, PATH, key, options};
 use runtime::IoCounters;
 use runtime::sim::Disk;
+use simulated::simulated;
 use storage::{
     ArchiveOptions, Damage, FILE_VERSION, Layout, Result, StorageError, Store, StoreOptions,
 };
