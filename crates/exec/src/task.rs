@@ -109,7 +109,8 @@ impl TaskGuard {
         self.is_running = true;
     }
 
-    /// Polls its work, whose expressions are computed as long as they are wanted and there is memory for their values.
+    /// Polls its work, whose expressions are computed as long as they are wanted and there is
+    /// memory for their values.
     fn polled(
         &self,
         work: Pin<&mut (dyn Future<Output = SqlResult<()>> + 'static)>,

@@ -67,8 +67,8 @@ pub(crate) struct InPlace {
     rows: usize,
 }
 
-/// So many rows are changed in place however long they are: few pages are touched, and the whole table would be
-/// written for a document.
+/// So many rows are changed in place however long they are: few pages are touched, and the whole
+/// table would be written for a document.
 const FEW_ROWS: usize = 8;
 
 impl InPlace {
@@ -81,8 +81,8 @@ impl InPlace {
         Ok(())
     }
 
-    /// True if they are merged in by a bulk load: a small share of the pool is safe for pages that are touched, and
-    /// memory for rows is limited.
+    /// True if they are merged in by a bulk load: a small share of the pool is safe for pages that
+    /// are touched, and memory for rows is limited.
     pub(crate) fn is_over(&self, db: &Database) -> bool {
         let pool_bytes = db.store().frame_count() * db.page_bytes();
         let are_long = self.rows > FEW_ROWS && self.bytes > pool_bytes / 8;
@@ -242,8 +242,8 @@ fn has_definitions_of(found: &Snapshot, now: &Snapshot, entry: &TableEntry) -> b
     }
 }
 
-/// Refuses (0A000) to change a table of which another part of the statement has written the trees anew; 40001 where
-/// others have, as `TRUNCATE` does.
+/// Refuses (0A000) to change a table of which another part of the statement has written the trees
+/// anew; 40001 where others have, as `TRUNCATE` does.
 fn check_same_trees(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<()> {
     let block = writing.block()?;
     let has_same = |newest: &Arc<TableEntry>| newest.trees().eq(entry.trees());

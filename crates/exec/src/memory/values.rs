@@ -7,11 +7,11 @@ use types::SqlResult;
 
 use super::Reservation;
 
-/// Memory that a thread may take without asking: threads are few, and an expression over values of ordinary size needs
-/// no more.
+/// Memory that a thread may take without asking: threads are few, and an expression over values of
+/// ordinary size needs no more.
 pub(crate) const FREE_BYTES: usize = 4 << 20;
 
-/// Values that one thread computes. What it takes beyond some megabytes is reserved.
+/// The bytes of values that one thread computes. Those beyond some megabytes are reserved.
 pub struct ValueAccount {
     taken: AtomicUsize,
     memory: Arc<Reservation>,

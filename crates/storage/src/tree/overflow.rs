@@ -37,8 +37,9 @@ impl LeafCopy {
 }
 
 impl Tree {
-    /// Calls `visit` with key and value of the entries of a copied leaf, until `long_bytes_left` bytes of long values
-    /// have been read, which it counts down: the key of the first entry that is left then.
+    /// Calls `visit` with key and value of the entries of a copied leaf, until `long_bytes_left`
+    /// bytes of long values have been read, which it counts down: the key of the first entry that
+    /// is left then.
     pub(super) async fn visit_copy(
         &self,
         leaf: &LeafCopy,

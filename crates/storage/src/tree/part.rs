@@ -73,7 +73,8 @@ impl Expanded {
     }
 }
 
-/// Bytes of long values after which a step ends: entries are few then, and the memory of a step is limited.
+/// Bytes of long values after which a step ends: entries are few then, and the memory of a step is
+/// limited.
 const LONG_BYTES_AT_ONCE: usize = 1 << 20;
 
 /// A function that takes each entry.
@@ -86,7 +87,8 @@ impl VisitEntries for EachEntry<'_> {
 }
 
 impl Tree {
-    /// Entries that are best read together by their keys: where values are long on the average, few.
+    /// Entries that are best read together by their keys: where values are long on the average,
+    /// few.
     pub fn entries_at_once(&self) -> usize {
         let stats = self.stats();
         let bytes = stats.overflow_pages as usize * self.store.pool.page_size();
@@ -125,8 +127,8 @@ impl Tree {
         Ok(step.parts)
     }
 
-    /// As [`Tree::expand`], for those that take entries a leaf at a time, and not all at once where they have long
-    /// values.
+    /// As [`Tree::expand`], for those that take entries a leaf at a time, and not all at once where
+    /// they have long values.
     ///
     /// # Errors
     /// As [`Tree::expand`].

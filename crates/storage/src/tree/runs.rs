@@ -76,9 +76,9 @@ impl Stretch {
 }
 
 impl Tree {
-    /// Visits the entries of `stretch`, until so many bytes of long values have been read: the rest of it then, with
-    /// the number of its first leaf. `leaves` says where its leaves were lately, in key order; where that is no longer
-    /// so, the leaf is looked for from the root.
+    /// Visits the entries of `stretch`, until so many bytes of long values have been read: the rest
+    /// of it then, with the number of its first leaf. `leaves` says where its leaves were lately,
+    /// in key order; where that is no longer so, the leaf is looked for from the root.
     pub(super) async fn walk(
         &self,
         leaves: &[PageId],
