@@ -44,14 +44,15 @@ impl Physical<'_> {
                     known.len() - 1
                 }
             };
-            *expr = Logical::Column(Column::new(Some(table(at)), compiled[at].text()));
+            *expr = Logical::Column(Column::new(Some(table(at)), name_of(&compiled[at], &input)));
         }
         if compiled.is_empty() {
             return Ok(input);
         }
         let mut profile = input.profile.clone();
         profile.columns.extend(projected(&known, &input).columns);
-        let field = |e: &Expr| Arc::new(Field::new(e.text(), e.data_type().clone(), true));
+        let field = |e: &Expr| Field::new(name_of(e, &input), e.data_type().clone(), true);
+        let field = |e: &Expr| Arc::new(field(e));
         let added: Vec<_> = compiled.iter().map(field).collect();
         let names = input.schema.iter().map(|(table, field)| (table.cloned(), Arc::clone(field)));
         let own = added.iter().enumerate().map(|(at, field)| (Some(table(at)), Arc::clone(field)));
@@ -67,4 +68,17 @@ impl Physical<'_> {
         let operator = Operator::Project { input: Box::new(input.node), exprs, as_words: false };
         Ok(built_as(operator, types, schema, profile, cost))
     }
+}
+
+/// The name of the column that computes the expression: its text, changed until no column of the
+/// input without a relation has it, since the library holds such a pair of names ambiguous.
+fn name_of(expr: &Expr, input: &Built) -> String {
+    let is_taken = |name: &str| {
+        input.schema.iter().any(|(table, field)| table.is_none() && field.name() == name)
+    };
+    let mut name = expr.text().to_owned();
+    while is_taken(&name) {
+        name = format!("({name})");
+    }
+    name
 }
