@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use plan::Plan;
 use runtime::time::{self, Instant};
 use runtime::{Account, IoTrace};
 use sql::Shape;
-use sql::plan::Plan;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::role::RoleId;

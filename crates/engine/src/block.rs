@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use plan::catalog::TableId;
 use runtime::IoCounters;
 use sql::Statement;
-use sql::catalog::TableId;
 use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 

@@ -6,9 +6,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
+use plan::constraints::ForeignKey;
 use runtime::sync::Cancel;
 use runtime::{IoCounters, RingChoice, Runtime};
-use sql::constraints::ForeignKey;
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use exec::{Governor, LocalFuture};
+use plan::catalog::{TableDef, TableId};
 use runtime::{Handle, RingChoice, RingReport, Runtime};
-use sql::catalog::{TableDef, TableId};
 use storage::{ArchiveStatus, PoolStats, Store, planted};
 use types::{SqlError, SqlResult, SqlState};
 

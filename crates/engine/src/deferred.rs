@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sql::catalog::TableId;
-use sql::constraints::Deferral;
+use plan::catalog::TableId;
+use plan::constraints::Deferral;
 use sql::parse::SetConstraints;
 
 /// Which deferrable constraints a transaction defers: what `SET CONSTRAINTS` has said.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use exec::NodeSnapshot;
+use plan::Plan;
 use sql::parse::Explaining;
-use sql::plan::Plan;
 
 use crate::figures::QueryFigures;
 use crate::settings::Settings;

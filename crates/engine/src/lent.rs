@@ -10,8 +10,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use exec::{Access, LocalFuture, Part, Source, Step};
-use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
-use sql::plan::Scan;
+use plan::Scan;
+use plan::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::files::convert::{converted, exactly, logical, name_of_unknown};

@@ -142,6 +142,7 @@ pub use notice::Notice;
 pub use notifications::Notification;
 pub use options::{Options, RingKind, Simulation};
 pub use pipe::{PipeReceiver, PipeSender, pipe};
+pub use plan::catalog::{IndexDef, TableDef, TableStorage};
 pub use prepared::{PointExecution, Prepared};
 pub use privileges::{STATEMENT_KINDS, statement_kind};
 pub use recovery::RecoveryWatch;
@@ -149,7 +150,6 @@ pub use relation::seek::FoundRows;
 pub use restore::{moment, restore};
 pub use result::{ResultSet, StatementResult};
 pub use secrecy::without_secrets;
-pub use sql::catalog::{IndexDef, TableDef, TableStorage};
 pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,

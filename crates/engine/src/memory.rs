@@ -2,7 +2,7 @@
 //! connections. Of what is left half goes to the pool (unless its size is given), a quarter to the
 //! operators, an eighth to tasks; the rest is what the allocator holds back.
 
-use sql::plan::{Node, Operator, Plan};
+use plan::{Node, Operator, Plan};
 use storage::EXTENT_PAGES;
 use types::{SqlError, SqlResult, SqlState};
 

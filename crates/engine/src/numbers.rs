@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sql::sequence::Sequence as Numbers;
+use plan::sequence::Sequence as Numbers;
 
 use crate::catalog::sequence::SequenceKey;
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::{Governor, ValueAccount};
+use plan::Plan;
+use plan::limits::{InterruptCheck, Limits};
 use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
-use sql::plan::Plan;
-use sql::{InterruptCheck, Limits};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::system::catalog::SystemCatalog;
@@ -70,7 +70,7 @@ pub(crate) async fn entered<T>(
     let mut statement = pin!(statement);
     poll_fn(|cx| {
         let _entered = zone::enter(context);
-        let polled = sql::with_limits(limits.clone(), || statement.as_mut().poll(cx));
+        let polled = plan::limits::with_limits(limits.clone(), || statement.as_mut().poll(cx));
         limits.values.give_back();
         polled
     })
@@ -113,7 +113,7 @@ fn patiently<T>(
     work: impl FnOnce() -> SqlResult<T>,
 ) -> SqlResult<T> {
     let limits = Arc::new(StatementLimits::new(governor, check.clone()));
-    sql::with_limits(limits, work).map_err(|error| check().err().unwrap_or(error))
+    plan::limits::with_limits(limits, work).map_err(|error| check().err().unwrap_or(error))
 }
 
 /// Plans statements, on their worker or beside it.

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sql::plan::Plan;
+use plan::Plan;
 use sql::{Bound, Generic, PlannerOptions};
 use types::zone::Zone;
 use types::{LogicalType, SqlResult, SqlState};

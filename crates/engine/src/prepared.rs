@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
-use sql::catalog::TableDef;
+use plan::catalog::TableDef;
+use plan::{Access, Plan};
 use sql::dml::Compiled;
 use sql::parse::Transaction;
-use sql::plan::{Access, Plan};
 use sql::{DeviceProfile, InFlight, Parameter, PointQuery, Statement, Template};
 use types::zone::Zone;
 

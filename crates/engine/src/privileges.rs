@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
+use plan::catalog::TableId;
+use plan::sequence::SequenceOptions;
 use sql::Query;
-use sql::catalog::TableId;
 use sql::parse::{
     AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
     CreateTable, Drop, DropObject, Ignored, LockTables, LockedRelation, Privilege, SequenceChange,
     Statement, TableLock, Truncate, WithWrites,
 };
-use sql::sequence::SequenceOptions;
 use types::SqlResult;
 
 use crate::access::denied::{denied, privilege_error};

@@ -9,10 +9,10 @@ use exec::{
     Governor, Grant, LocalFuture, Lookup, Progress, Query, Reservation, ScanFilter, Source, Tables,
     batch_bytes,
 };
+use plan::catalog::TableDef;
+use plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
 use runtime::Account;
 use runtime::sync::{Cancel, Permits};
-use sql::catalog::TableDef;
-use sql::plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
@@ -40,7 +40,7 @@ struct SnapshotTables {
 }
 
 impl SnapshotTables {
-    fn entry(&self, table: &sql::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
+    fn entry(&self, table: &plan::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
         let found = self.catalog.snapshot().table_by_id(table.id);
         found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
     }

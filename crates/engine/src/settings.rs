@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use exec::Mode;
-use sql::catalog::TableStorage;
+use plan::catalog::TableStorage;
 use sql::{DeviceProfile, InFlight};
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};

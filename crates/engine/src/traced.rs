@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sql::plan::Plan;
+use plan::Plan;
 
 use crate::figures::QueryFigures;
 

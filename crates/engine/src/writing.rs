@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use plan::Plan;
+use plan::catalog::{IndexDef, TableId};
+use plan::constraints::{Deferral, ForeignKey};
 use runtime::sync::Cancel;
 use runtime::time;
-use sql::catalog::{IndexDef, TableId};
-use sql::constraints::{Deferral, ForeignKey};
 use sql::dml::TargetCatalog;
-use sql::plan::Plan;
 use sql::{Bound, PlannerOptions, Query, RowChange};
 use storage::{Store, planted};
 use types::{SqlError, SqlResult};

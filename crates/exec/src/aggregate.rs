@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
-use sql::expr::Expr;
+use plan::expr::Expr;
 use types::SqlResult;
 
 use crate::batch;

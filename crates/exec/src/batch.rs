@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::FilterBuilder;
-use sql::expr::{schema_of, widened};
+use plan::expr::{schema_of, widened};
 use types::{SqlError, SqlResult};
 
 /// An error of a vector kernel that only a bug of ours can cause.

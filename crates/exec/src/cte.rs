@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sql::plan::{CteScan, Node, Operator, Plan};
+use plan::{CteScan, Node, Operator, Plan};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use arrow_array::RecordBatch;
-use sql::expr::AggregateExpr;
-use sql::plan::{HashJoin, Node, Operator};
+use plan::expr::AggregateExpr;
+use plan::{HashJoin, Node, Operator};
 use types::{SqlError, SqlResult};
 
 use crate::aggregate::{AggregateSink, Aggregated};
-use crate::batch;
 use crate::collect::Collect;
-use crate::cte;
 use crate::first::First;
 use crate::groups::Grouping;
 use crate::hash_join::{BuildSink, Built, JoinRules, Probe, SpilledJoin};
@@ -22,7 +20,6 @@ use crate::memory::Reservation;
 use crate::nested::NestedLoop;
 use crate::notify::locked;
 use crate::owing::owes_rows;
-use crate::recursive;
 use crate::run::Run;
 use crate::scope::{Scope, halted};
 use crate::sideways::{self, Course, Sieve};
@@ -34,7 +31,7 @@ use crate::streaming::{Filter, Pass, Project, Refuse, ScanRows, Skip};
 use crate::target::Target;
 use crate::timing::busy;
 use crate::unnest::Unnest;
-use crate::window;
+use crate::{batch, cte, recursive, window};
 
 /// Runs the subtree of `node` and passes its rows through `tail`.
 pub(crate) fn drive<'a>(

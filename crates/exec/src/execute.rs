@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 
-use sql::plan::Plan;
+use plan::Plan;
 use types::{SqlError, SqlResult};
 
 use crate::cte;

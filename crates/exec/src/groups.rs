@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
 use arrow_schema::{Field, Schema, SchemaRef};
-use sql::expr::{Accumulator, AggregateExpr, Expr, GroupRows, Words};
+use plan::expr::{Accumulator, AggregateExpr, Expr, GroupRows, Words};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
-use sql::expr::Expr;
-use sql::plan::{HashJoin, HashJoinKind, Node};
+use plan::expr::Expr;
+use plan::{HashJoin, HashJoinKind, Node};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

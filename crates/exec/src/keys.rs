@@ -15,7 +15,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, TimeUnit};
-use sql::expr::Expr;
+use plan::expr::Expr;
 use types::SqlResult;
 use types::equality::{canonical, canonical_type};
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use plan::limits::Limits;
 use runtime::time::{self, Instant};
-use sql::Limits;
 use types::{SqlError, SqlResult};
 
 use crate::memory::values::ValueAccount;

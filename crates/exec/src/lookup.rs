@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::{Field, Schema, SchemaRef};
-use sql::expr::Expr;
-use sql::plan::{LookupJoin, LookupKind, Node};
+use plan::expr::Expr;
+use plan::{LookupJoin, LookupKind, Node};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

@@ -11,8 +11,8 @@ pub(crate) mod values;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use plan::{Node, Operator, Plan};
 use runtime::sync::{Semaphore, SemaphorePermit};
-use sql::plan::{Node, Operator, Plan};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::progress::Progress;

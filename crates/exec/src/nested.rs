@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sql::plan::{HashJoinKind, NestedLoopJoin, Node};
+use plan::{HashJoinKind, NestedLoopJoin, Node};
 use types::SqlResult;
 
 use crate::batch;

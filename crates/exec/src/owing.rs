@@ -1,6 +1,6 @@
 //! Joins of which rows come though none goes in.
 
-use sql::plan::{HashJoinKind, Node, Operator};
+use plan::{HashJoinKind, Node, Operator};
 
 /// Whether rows of what a join needs come out of it though none goes in.
 pub(crate) fn owes_rows(node: &Node) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::filter;
-use sql::expr::Expr;
+use plan::expr::Expr;
 use types::{SqlError, SqlResult};
 
 use crate::batch;

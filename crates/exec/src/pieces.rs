@@ -79,7 +79,7 @@ impl Pace {
                 return Ok(Piece { applied, rest, held });
             }
             let limits = Arc::new(Try::new(within.run, within.scope));
-            let work = || sql::with_limits(limits.clone(), || map.apply(rows));
+            let work = || plan::limits::with_limits(limits.clone(), || map.apply(rows));
             match timed(&figures.busy_ns, work) {
                 Ok(applied) => {
                     self.rows = count.max(self.rows.saturating_mul(2));
@@ -120,7 +120,7 @@ impl Pace {
         let (count, begun) = (rows.num_rows(), runtime::time::now());
         let limits = Arc::new(Whole::new(within.run, within.scope));
         let figures = within.run.query.progress.node(map.node());
-        let work = || sql::with_limits(limits.clone(), || map.apply(rows));
+        let work = || plan::limits::with_limits(limits.clone(), || map.apply(rows));
         let applied = timed(&figures.busy_ns, work)?;
         self.adapt(count, begun.elapsed(), limits.values.taken());
         let held = held(limits.values.memory(), &applied)?;
@@ -141,7 +141,7 @@ impl Pace {
         let work = move || {
             let _permit = permit;
             let busy_ns = &run.query.progress.node(theirs.node()).busy_ns;
-            timed(busy_ns, || sql::with_limits(within, || theirs.apply(rows)))
+            timed(busy_ns, || plan::limits::with_limits(within, || theirs.apply(rows)))
         };
         let done = runtime::offload(work).await;
         let applied = done.map_err(|aborted| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{OwnedRow, RowConverter, SortField};
-use sql::plan::{Node, Recursion};
+use plan::{Node, Recursion};
 use types::SqlResult;
 use types::equality::{canonical, canonical_type};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use sql::plan::Node;
+use plan::Node;
 use types::{SqlError, SqlResult};
 
 use crate::memory::Reservation;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use sql::plan::{HashJoin, HashJoinKind, Node, Operator, Unnested};
+use plan::{HashJoin, HashJoinKind, Node, Operator, Unnested};
 
 use crate::join_filter::JoinFilter;
 use crate::source::ScanFilter;
@@ -93,7 +93,7 @@ impl Course {
 }
 
 /// What is asked of the input of an aggregation by these columns.
-pub(crate) fn below_groups(group_by: &[sql::expr::Expr], sieves: Vec<Sieve>) -> Vec<Sieve> {
+pub(crate) fn below_groups(group_by: &[plan::expr::Expr], sieves: Vec<Sieve>) -> Vec<Sieve> {
     let below = |sieve: Sieve| {
         let column = group_by.get(sieve.column)?.is_column()?;
         Some(Sieve { column, ..sieve })
@@ -102,7 +102,7 @@ pub(crate) fn below_groups(group_by: &[sql::expr::Expr], sieves: Vec<Sieve>) -> 
 }
 
 /// What is asked of a scan, in its own columns.
-pub(crate) fn of_scan(scan: &sql::plan::Scan, sieves: Vec<Sieve>) -> Vec<ScanFilter> {
+pub(crate) fn of_scan(scan: &plan::Scan, sieves: Vec<Sieve>) -> Vec<ScanFilter> {
     if scan.first.is_some() {
         return vec![];
     }
@@ -116,7 +116,7 @@ fn keys_of(node: &Node, below: &[&Node], leaf: &Node) -> Vec<(usize, Vec<usize>)
     if !drops_lonely_probe_rows(join) {
         return vec![];
     }
-    let columns = |key: &sql::expr::Expr| -> Option<Vec<usize>> {
+    let columns = |key: &plan::expr::Expr| -> Option<Vec<usize>> {
         let column = key.is_column().filter(|_| JoinFilter::takes(key.data_type()))?;
         let mut columns = descend(below, column).leaf;
         columns.retain(|column| reaches_scan(leaf, *column));
@@ -205,7 +205,7 @@ fn origins_in(node: &Node, column: usize) -> Vec<Origin> {
 /// A key of one side is from the other side too: what has another value has no partner there.
 fn origins_in_join(join: &HashJoin, column: usize) -> Vec<Origin> {
     let (at, width) = (join.output[column], width(&join.build));
-    let partner = |keys: &[sql::expr::Expr], others: &[sql::expr::Expr], at| {
+    let partner = |keys: &[plan::expr::Expr], others: &[plan::expr::Expr], at| {
         let mut pairs = keys.iter().zip(others).filter(|_| !join.null_aware);
         pairs.find(|(key, _)| key.is_column() == Some(at)).and_then(|(_, other)| other.is_column())
     };

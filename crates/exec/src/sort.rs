@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use sql::plan::SortKey;
+use plan::expr::SortKey;
 use types::SqlResult;
 
 use crate::batch;
@@ -22,7 +22,6 @@ use crate::sink::Sink;
 use crate::source::LocalFuture;
 use crate::spill::Block;
 use crate::workspace::{Turns, Workspace};
-
 use merge::Merge;
 pub(crate) use merge::Sorted;
 pub(crate) use order::RowOrder;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use arrow_array::{RecordBatch, UInt32Array};
+use plan::{LookupJoin, Scan};
 use runtime::IoCounters;
-use sql::plan::{LookupJoin, Scan};
 use types::SqlResult;
 
 use crate::join_filter::JoinFilter;

@@ -1,6 +1,6 @@
 //! Pipelines as a plan has them.
 
-use sql::plan::{Node, Operator};
+use plan::{Node, Operator};
 
 /// The streaming nodes from `node` down, lowest first, and the node that yields their rows.
 pub(crate) fn spine(node: &Node) -> (Vec<&Node>, &Node) {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
-use sql::expr::Expr;
-use sql::plan::{Node, Scan};
+use plan::expr::Expr;
+use plan::{Node, Scan};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use sql::plan::Node;
+use plan::Node;
 use types::SqlResult;
 
 use crate::batch;

@@ -117,7 +117,7 @@ impl TaskGuard {
         cx: &mut Context<'_>,
     ) -> Poll<SqlResult<()>> {
         let limits = &self.group.limits[self.worker];
-        let polled = sql::with_limits(limits.clone(), || poll_caught(work, cx));
+        let polled = plan::limits::with_limits(limits.clone(), || poll_caught(work, cx));
         limits.values.give_back();
         polled
     }

@@ -9,8 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
-use sql::expr::Series;
-use sql::plan::{UnnestColumn, Unnested};
+use plan::expr::Series;
+use plan::{UnnestColumn, Unnested};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

@@ -8,8 +8,8 @@ mod partitions;
 use std::sync::Arc;
 
 use arrow_schema::Schema;
-use sql::expr::{Expr, WindowExpr};
-use sql::plan::{Node, SortKey};
+use plan::Node;
+use plan::expr::{Expr, SortKey, WindowExpr};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
@@ -23,7 +23,6 @@ use crate::source::{Access, Source};
 use crate::target::Target;
 use crate::timing::busy;
 use crate::workspace::Workspace;
-
 use partitions::Partitions;
 
 /// The rows of `input` in the order of the last function, with the value of each function behind

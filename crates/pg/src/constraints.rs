@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{TableDef, TableId};
-use sql::constraints::{Check, ColumnDefault, Deferral, ForeignKey, ReferentialAction};
+use plan::catalog::{TableDef, TableId};
+use plan::constraints::{Check, ColumnDefault, Deferral, ForeignKey, ReferentialAction};
 use sql::sequence::{next_of, numbered_by};
 
 use crate::objects::{Index, KIND, constraint_oid, indexes, table_oid};

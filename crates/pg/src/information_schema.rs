@@ -2,19 +2,17 @@
 
 mod grants;
 
+use plan::catalog::TableDef;
+use plan::constraints::{ColumnDefault, Deferral};
 use sql::SystemValue;
-use sql::catalog::TableDef;
 use types::SqlResult;
 
 use crate::builtin::type_by_oid;
-use crate::view::View;
-use sql::constraints::{ColumnDefault, Deferral};
-
 use crate::constraints::{Constraint, Rule, action_name, condition, default_text};
 use crate::objects::{NAMESPACES, OWNER, PUBLIC};
-use crate::relation;
 use crate::rows::Rows;
-use crate::type_names;
+use crate::view::View;
+use crate::{relation, type_names};
 
 type Fill = fn(&View, &mut Rows);
 

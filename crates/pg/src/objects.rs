@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use plan::catalog::{IndexDef, IndexMethod, KeyOrder, TableDef, TableId, TableStatistics};
+use plan::constraints::{Deferral, ForeignKey};
 use sql::ViewDef;
-use sql::catalog::{IndexDef, IndexMethod, KeyOrder, TableDef, TableId, TableStatistics};
-use sql::constraints::{Deferral, ForeignKey};
 use sql::parse::TEMPORARY_SCHEMA;
 use types::{Column, Schema};
 

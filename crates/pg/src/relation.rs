@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use sql::catalog::TableId;
+use plan::catalog::TableId;
 use stdx::HashMap;
 use types::{Column, LogicalType, Schema};
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
 use engine::system::{SessionView, SystemSchemas};
-use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
+use plan::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use sql::{SystemFunction, ViewDef};
 use stdx::HashMap;
 use types::{SqlError, SqlResult};

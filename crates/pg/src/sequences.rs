@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use engine::system::{OwnedRelation, SequenceKey};
-use sql::catalog::TableDef;
-use sql::constraints::Identity;
-use sql::sequence::{Sequence as Numbers, SequenceDef};
+use plan::catalog::TableDef;
+use plan::constraints::Identity;
+use plan::sequence::{Sequence as Numbers, SequenceDef};
 use sql::{SystemValue, ViewDef};
 use types::LogicalType;
 

@@ -12,7 +12,7 @@ use crate::analyze::expression::bind_scalar;
 use crate::catalog::Catalog;
 use crate::dml::insert::{cell, has_query};
 use crate::error::from_arrow;
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 use crate::parse::parameter::Parameter;
 use crate::parse::statement::prepare::Execute;
 
@@ -88,7 +88,7 @@ fn plain(expr: &ast::Expr, catalog: &dyn Catalog) -> SqlResult<Option<String>> {
         }
     }
     let schema = DFSchema::empty();
-    let compiled = Expr::compile(&bind_scalar(expr.clone(), &schema, catalog)?, &schema)?;
+    let compiled = scalar::compile(&bind_scalar(expr.clone(), &schema, catalog)?, &schema)?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let empty = Arc::new(arrow_schema::Schema::empty());
     let batch = RecordBatch::try_new_with_options(empty, vec![], &one_row).map_err(from_arrow)?;

@@ -3,16 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use plan::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
+use plan::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
+use plan::generated::{first_free, generated, joined};
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
+use crate::catalog::Catalog;
 use crate::catalog::missing::table_not_found;
-use crate::catalog::{Catalog, IndexDef, IndexId, TableDef, TableId, TableStorage};
-use crate::constraints::{Check, ColumnDefault, Constraints, Deferral, ForeignKey};
 use crate::dml::{compiled, expressions, insert, refer, target};
 use crate::parse::object_name;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 use crate::parse::statement::create::CreateTable;
-use crate::quote::generated::{first_free, generated, joined};
 use crate::walk::{visit_expressions, visit_expressions_mut};
 
 /// A table to be, or one that is about to change.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::{Column, DFSchema};
-
-use crate::catalog::{ColumnStatistics, TableDef};
+use plan::catalog::{ColumnStatistics, TableDef};
 
 mod position;
 mod selectivity;

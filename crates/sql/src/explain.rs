@@ -4,12 +4,13 @@ mod masked;
 
 use std::ops::Bound;
 
-use crate::catalog::TableStorage;
-use crate::expr::sort_key::SortKey;
-use crate::plan::{
+use plan::catalog::TableStorage;
+use plan::expr::SortKey;
+use plan::generated::generated;
+use plan::{
     Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
 };
-use crate::quote::generated::generated;
+
 use crate::quote::unspelled::shown;
 
 pub use masked::explain_masked;

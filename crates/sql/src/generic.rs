@@ -25,6 +25,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion_expr::LogicalPlan;
+use plan::Plan;
 use types::{SqlResult, zone};
 
 use crate::catalog::Catalog;
@@ -43,7 +44,6 @@ use crate::parse::statement::kept::Kept;
 use crate::parse::statement::query::Query;
 use crate::parse::template::Template;
 use crate::physical::shared::SharedQuery;
-use crate::plan::Plan;
 use crate::planner;
 use crate::rewrite::steps;
 use depends::{Depends, Recorder};

@@ -5,12 +5,10 @@
 //! physical plans are ours. Pure functions over the catalog: no I/O, no clock, no `async fn`.
 
 pub mod catalog;
-pub mod constraints;
 pub mod definition;
 pub mod dml;
-pub mod expr;
+mod expr;
 pub mod parse;
-pub mod plan;
 pub mod sequence;
 pub mod statistics;
 
@@ -41,17 +39,16 @@ mod size;
 mod tests;
 mod walk;
 
+pub use crate::analyze::expression::{parse_aggregate, parse_expr};
 pub use crate::analyze::system::{SystemFunction, SystemValue, system_column};
 pub use crate::analyze::view::view_columns;
 pub use crate::functions::library::{function_names, has_function};
 pub use arguments::arguments;
 pub use catalog::view::ViewDef;
-pub use datafusion_common::ScalarValue;
 pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use dml::insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
 pub use generic::{Generic, RowChange};
-pub use interrupt::{InterruptCheck, Limits, with_limits};
 pub use options::{DeviceProfile, InFlight, PlannerOptions};
 pub use parameters::{check, parameter_types};
 pub use parse::file_call::{FILES_SCHEMA, FileCall, FileFormat};
@@ -62,6 +59,5 @@ pub use parse::text::parse;
 pub use parse::{NamedRelation, Parameter, RowLockMode, RowLocks, Shape, Template};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};
-pub use quote::generated::generated;
 pub use quote::{parse_name, quote_ident, quote_idents};
 pub use size::is_large_view;

@@ -9,10 +9,11 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visitor, With};
+use plan::catalog::TableDef;
 use types::{SqlError, SqlResult, SqlState, oid};
 
 use crate::analyze::inference::{Inference, relations};
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::Catalog;
 use crate::dml::target::{TargetCatalog, delete_query, is_default, update_query};
 use crate::parse::dml::{Assignment, Insert, InsertSource, row_query};
 use crate::parse::expressions;

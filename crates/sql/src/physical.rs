@@ -6,14 +6,15 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::{DFSchema, DFSchemaRef};
 use datafusion_expr::{Expr as Logical, LogicalPlan};
+use plan::expr::Expr;
+use plan::{Node, Operator, Plan};
 use types::{SqlError, SqlResult};
 
 use crate::cost::Costs;
 use crate::error::from_library;
 use crate::estimate::Profile;
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 use crate::options::PlannerOptions;
-use crate::plan::{Node, Operator, Plan};
 
 pub(crate) mod aggregate;
 pub(crate) mod base;
@@ -133,7 +134,7 @@ impl Physical<'_> {
 
     fn filter(&self, predicate: &Logical, input: &LogicalPlan) -> SqlResult<Built> {
         let input = self.build(input)?;
-        let compiled = Expr::compile(predicate, &input.schema)?;
+        let compiled = scalar::compile(predicate, &input.schema)?;
         let named = crate::estimate::Named { schema: &input.schema, profile: &input.profile };
         let share = crate::estimate::conjunction(std::iter::once(predicate), &named);
         let rows = (input.profile.rows * share).max(1.0).min(input.profile.rows.max(1.0));
@@ -156,8 +157,10 @@ impl Physical<'_> {
             return Ok(self.select_columns(input, &positions, schema));
         }
         let input = self.keep_used(input, exprs.iter());
-        let compiled =
-            exprs.iter().map(|e| Expr::compile(e, &input.schema)).collect::<SqlResult<Vec<_>>>()?;
+        let compiled = exprs
+            .iter()
+            .map(|e| scalar::compile(e, &input.schema))
+            .collect::<SqlResult<Vec<_>>>()?;
         let profile = projected(exprs, &input);
         let cost = input.node.cost + self.costs.output(profile.rows);
         let types = with_types(schema, &compiled);

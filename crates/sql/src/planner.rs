@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
+use plan::Plan;
 use types::SqlResult;
 use types::described::{Origin, with_origin};
 
@@ -10,7 +11,6 @@ use crate::catalog::Catalog;
 use crate::error::guarded;
 use crate::options::PlannerOptions;
 use crate::parse::statement::query::Query;
-use crate::plan::Plan;
 use crate::quote::unspelled::shown;
 use crate::rewrite::steps::rewrite;
 

@@ -11,15 +11,16 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_sql::sqlparser::ast;
+use plan::catalog::TableDef;
+use plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
 use types::{Datum, LogicalType, SqlResult};
 
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::Catalog;
 use crate::options::PlannerOptions;
 use crate::parse::object_name::{self, RelationName};
 use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
 use crate::parse::template::Template;
-use crate::plan::{Access, IndexRef, KeyRange, Node, Operator, Plan, Scan};
 use crate::planner::plan_query;
 
 /// A look-up by key and its plan.

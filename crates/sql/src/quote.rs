@@ -2,7 +2,6 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
-pub(crate) mod generated;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unspelled;

@@ -6,9 +6,9 @@ use arrow_ord::ord::make_comparator;
 use arrow_ord::sort::sort_to_indices;
 use arrow_schema::{DataType, SortOptions};
 use datafusion_common::ScalarValue;
+use plan::catalog::ColumnStatistics;
 use types::{Schema, SqlResult};
 
-use crate::catalog::ColumnStatistics;
 use crate::error::{from_arrow, from_library};
 
 mod stored;

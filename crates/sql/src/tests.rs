@@ -2,6 +2,7 @@
 
 pub(crate) mod tpch;
 
+use plan::Plan;
 use types::SqlResult;
 
 use crate::catalog::{Catalog, missing};
@@ -9,7 +10,6 @@ use crate::explain::explain_text;
 use crate::options::{DeviceProfile, InFlight, PlannerOptions};
 use crate::parse::statement::Statement;
 use crate::parse::text::parse;
-use crate::plan::Plan;
 use crate::tests::tpch::Tpch;
 
 const QUERIES: [&str; 22] = [

@@ -12,10 +12,12 @@ use crate::zone::{self, Zone};
 pub(crate) mod civil;
 mod decode;
 pub mod infinite;
+mod shifted;
 pub(crate) mod units;
 
 pub use civil::{Civil, civil_of, days_of};
 use decode::{Problem, Special};
+pub use shifted::{after, shifted, shifted_instant};
 
 /// True if a text may be read as a time that depends on the moment.
 pub fn speaks_of_now(text: &str) -> bool {

@@ -28,7 +28,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "crates/stdx/src/stack.rs",
             // Within one poll, or one call of the planner.
             "crates/types/src/zone.rs",
-            "crates/sql/src/interrupt.rs",
+            "crates/plan/src/limits.rs",
             // Of no session: programs of regular expressions.
             "crates/sql/src/functions/scalar/regexps.rs",
         ],

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sql::catalog::TableId;
+use plan::catalog::TableId;
 use storage::TreeId;
 use types::SqlResult;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableStatistics, TableStorage};
-use sql::plan::IndexRef;
+use plan::IndexRef;
+use plan::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableStatistics, TableStorage};
 use storage::{Store, Tree, TreeId};
 use types::SqlResult;
 use types::row::{RowLayout, row_id_of};

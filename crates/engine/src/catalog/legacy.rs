@@ -4,8 +4,8 @@
 
 use std::ops::Bound;
 
+use plan::catalog::TableDef;
 use serde::Deserialize;
-use sql::catalog::TableDef;
 use storage::{Store, TreeId};
 use types::SqlResult;
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plan::catalog::TableId;
+use plan::sequence::{Reserved, SequenceDef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sql::ViewDef;
-use sql::catalog::TableId;
-use sql::sequence::{Reserved, SequenceDef};
 use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult};
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use plan::catalog::{TableDef, TableId};
+use plan::sequence::{Sequence, SequenceDef};
 use sql::ViewDef;
-use sql::catalog::{TableDef, TableId};
-use sql::sequence::{Sequence, SequenceDef};
 use storage::{Redo, Tree, TreeId, planted};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 

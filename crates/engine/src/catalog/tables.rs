@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sql::catalog::{TableDef, TableId};
+use plan::catalog::{TableDef, TableId};
 
 use super::entry::TableEntry;
 

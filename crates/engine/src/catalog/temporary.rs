@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sql::catalog::TableId;
+use plan::catalog::TableId;
 use storage::TreeId;
 
 use super::entry::TableEntry;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use columnar::Mask;
 use exec::{JoinFilter, ScanFilter};
-use sql::plan::Scan;
+use plan::Scan;
 use types::{Schema, SqlResult};
 
 use super::restricted::Restricted;

@@ -1,7 +1,7 @@
 //! What column tables cannot be, refused where it is asked for.
 
 use columnar::encode;
-use sql::catalog::{TableDef, TableStorage};
+use plan::catalog::{TableDef, TableStorage};
 use types::{SqlError, SqlResult};
 
 use crate::fault::block as block_error;

@@ -4,8 +4,7 @@ use std::ops::Bound;
 
 use arrow_array::Array;
 use columnar::{ColumnHeader, Comparison, Mask, Restriction, Vector, VectorHeader, Verdict};
-use sql::ScalarValue;
-use sql::plan::{self, RestrictionTest};
+use plan::{self, RestrictionTest, ScalarValue};
 use types::{LogicalType, SqlError, SqlResult};
 
 use crate::fault::block as block_error;

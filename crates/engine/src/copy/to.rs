@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use exec::LocalFuture;
+use plan::constraints::ColumnDefault;
 use runtime::sync::Cancel;
 use sql::Query;
-use sql::constraints::ColumnDefault;
 use sql::parse::{Copied, CopyFormat, CopyTarget, CopyTo, ForcedColumns, table_query};
 use types::{SqlError, SqlResult, SqlState};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::Schema;
+use plan::catalog::{IndexId, TableDef, TableId, TableStorage};
+use plan::constraints::Deferral;
 use sql::Draft;
-use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
-use sql::constraints::Deferral;
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, SqlError, SqlResult, SqlState};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, IndexMethod};
+use plan::catalog::{IndexDef, IndexId, IndexMethod};
 use sql::parse::{CreateIndex, RelationName};
 use storage::Store;
 use types::{LogicalType, SqlError, SqlResult, SqlState};

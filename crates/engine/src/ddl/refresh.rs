@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sql::plan::{Node, Operator};
+use plan::{Node, Operator};
 use types::{SqlError, SqlResult};
 
 use crate::catalog::entry::TableEntry;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use plan::constraints::{ColumnDefault, Constraints};
+use plan::sequence::{OwningColumn, SequenceDef, SequenceOptions};
 use sql::Draft;
-use sql::constraints::{ColumnDefault, Constraints};
 use sql::parse::{AlterSequence, CreateSequence, Drop, SequenceChange};
-use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions, next_of, numbered_by};
+use sql::sequence::{next_of, numbered_by};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::names::exists;

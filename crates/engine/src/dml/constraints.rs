@@ -2,7 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use sql::catalog::{Catalog, TableDef};
+use plan::catalog::TableDef;
+use sql::catalog::Catalog;
 use sql::dml::RowRules;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};

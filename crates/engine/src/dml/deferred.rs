@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use sql::catalog::{IndexDef, TableId};
-use sql::constraints::ForeignKey;
+use plan::catalog::{IndexDef, TableId};
+use plan::constraints::ForeignKey;
 use sql::dml::{TargetCatalog, rows_with_keys};
 use types::{SqlError, SqlResult};
 

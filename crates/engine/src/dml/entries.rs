@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use plan::catalog::TableId;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::catalog::TableId;
 use storage::{Depth, Redo, Store, Tree, TreeId, planted};
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use sql::catalog::TableId;
-use sql::constraints::{ForeignKey, ReferentialAction};
+use plan::catalog::TableId;
+use plan::constraints::{ForeignKey, ReferentialAction};
 use sql::dml::{TargetCatalog, rows_with_keys};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};

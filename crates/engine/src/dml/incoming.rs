@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
-use sql::constraints::ForeignKey;
+use plan::constraints::ForeignKey;
 use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::SqlResult;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use exec::{Access, Skips};
+use plan::catalog::{IndexDef, TableId};
+use plan::constraints::ForeignKey;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::catalog::{IndexDef, TableId};
-use sql::constraints::ForeignKey;
 use sql::dml::equal;
 use storage::{Cursor, Depth, Direction, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
-use sql::constraints::{ColumnDefault, ForeignKey};
+use plan::constraints::{ColumnDefault, ForeignKey};
 use types::SqlResult;
 
 use super::change::{InPlace, alone, replace};

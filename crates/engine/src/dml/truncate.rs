@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sql::constraints::ColumnDefault;
+use plan::constraints::ColumnDefault;
 use sql::parse::Truncate;
 use types::{SqlError, SqlResult, SqlState};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::TableStatistics;
+use plan::catalog::TableStatistics;
 
 use super::columns::FileColumn;
 use crate::objects::path::is_object;

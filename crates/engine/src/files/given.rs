@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray};
-use sql::ScalarValue;
+use plan::ScalarValue;
 use types::parse::ColumnParser;
 use types::{LogicalType, SqlError, SqlResult};
 

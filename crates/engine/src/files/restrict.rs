@@ -3,10 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use sql::ScalarValue;
-use sql::plan::RestrictionTest;
-
-use sql::plan::Restriction;
+use plan::{Restriction, RestrictionTest, ScalarValue};
 
 /// What is known of the values of a column in some rows.
 pub(super) struct Bounds {

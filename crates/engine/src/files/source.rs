@@ -10,8 +10,8 @@ use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use exec::{Access, LocalFuture, Part, Source, Step};
-use sql::expr::Expr;
-use sql::plan::Scan;
+use plan::Scan;
+use plan::expr::Expr;
 use types::{SqlError, SqlResult};
 
 use super::columns::FileColumn;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plan::Scan;
+use plan::catalog::{TableDef, TableId, TableStorage};
 use runtime::sync::Cancel;
-use sql::catalog::{TableDef, TableId, TableStorage};
-use sql::plan::Scan;
 use sql::{FileCall, FileFormat};
 use types::{Schema, SqlError, SqlResult, SqlState};
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use plan::catalog::IndexDef;
 use runtime::sync::Cancel;
-use sql::catalog::IndexDef;
 use storage::TreeId;
 use types::SqlResult;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use plan::catalog::{TableDef, TableStorage};
 use runtime::sync::Cancel;
-use sql::catalog::{TableDef, TableStorage};
 use storage::{Store, TreeId};
 use types::{LogicalType, SqlResult};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId};
+use plan::catalog::{IndexDef, IndexId};
 
 use crate::catalog::entry::TableEntry;
 

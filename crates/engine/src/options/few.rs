@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use sql::catalog::{TableDef, TableId};
+use plan::catalog::{TableDef, TableId};
 use sql::{SystemFunction, SystemValue, ViewDef};
 use types::{LogicalType, SqlError, SqlResult};
 

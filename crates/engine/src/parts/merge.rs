@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use plan::catalog::TableId;
 use runtime::sync::{Cancel, WaitQueue};
 use runtime::time;
-use sql::catalog::TableId;
 use storage::{Store, TreeId};
 use types::{LogicalType, SqlError, SqlResult};
 

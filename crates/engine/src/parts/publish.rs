@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use columnar::ChunkHeader;
 use objectstore::{Condition, ErrorKind};
+use plan::catalog::TableDef;
 use runtime::IoCounters;
-use sql::catalog::TableDef;
 use storage::{Store, Tree, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::plan::IndexRef;
+use plan::IndexRef;
 use types::row::RowLayout;
 
 use super::fetch::Fetch;

@@ -9,8 +9,8 @@ use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use columnar::{NARROW_DIGITS_MAX, Verdict};
 use exec::{Access, LocalFuture, ScanFilter, Source, Step};
-use sql::expr::{Expr, as_words};
-use sql::plan::Scan;
+use plan::Scan;
+use plan::expr::{Expr, as_words};
 use types::{SqlError, SqlResult};
 
 use super::scan::TableSource;
@@ -82,8 +82,7 @@ impl ColumnSource {
         let columns = entry.columns.as_ref();
         let columns = columns.ok_or_else(|| SqlError::internal("a scan of no column table"))?;
         let schema = &entry.def.schema;
-        let restricted =
-            |r: &sql::plan::Restriction| Restricted::new(schema.columns[r.column].ty, r);
+        let restricted = |r: &plan::Restriction| Restricted::new(schema.columns[r.column].ty, r);
         let wanted = Wanted {
             columns: scan.columns.clone(),
             column_count: schema.columns.len(),

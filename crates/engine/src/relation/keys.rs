@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use arrow_array::ArrayRef;
-use sql::plan::KeyRange;
+use plan::KeyRange;
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
 
@@ -50,8 +50,8 @@ pub(crate) fn bounds(key: &[KeyColumn], range: &KeyRange) -> SqlResult<Option<Bo
 }
 
 /// The bytes of the leading columns of a key.
-pub(crate) fn encode(key: &[KeyColumn], values: &[sql::ScalarValue]) -> SqlResult<Vec<u8>> {
-    let array = |value: &sql::ScalarValue| {
+pub(crate) fn encode(key: &[KeyColumn], values: &[plan::ScalarValue]) -> SqlResult<Vec<u8>> {
+    let array = |value: &plan::ScalarValue| {
         value.to_array().map_err(|e| types::SqlError::internal(e.to_string()))
     };
     let arrays = values.iter().map(array).collect::<SqlResult<Vec<ArrayRef>>>()?;

@@ -3,7 +3,7 @@
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::{take, take_record_batch};
 use exec::{LocalFuture, Matches};
-use sql::plan::{IndexRef, LookupJoin};
+use plan::{IndexRef, LookupJoin};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 

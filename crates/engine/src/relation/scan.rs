@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use arrow_array::RecordBatch;
 use exec::{LocalFuture, Part, Step};
-use sql::plan::{self, First, IndexRef, Scan};
+use plan::{self, First, IndexRef, Scan};
 use storage::{Direction, RangePart};
 use types::SqlResult;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use exec::Matches;
+use plan::{self, IndexRef, Operator, Plan, Scan};
 use runtime::IoCounters;
-use sql::plan::{self, IndexRef, Operator, Plan, Scan};
 use storage::Depth;
 use types::{SqlError, SqlResult};
 

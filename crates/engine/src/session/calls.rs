@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use sql::catalog::TableDef;
-use sql::constraints::ColumnDefault;
+use plan::catalog::TableDef;
+use plan::constraints::ColumnDefault;
 use sql::quote_ident;
 use types::{Column, Datum, SqlError, SqlResult, SqlState};
 

@@ -1,7 +1,7 @@
 //! `SET CONSTRAINTS`.
 
-use sql::catalog::TableDef;
-use sql::constraints::Deferral;
+use plan::catalog::TableDef;
+use plan::constraints::Deferral;
 use sql::parse::SetConstraints;
 use types::{SqlError, SqlResult, SqlState};
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sql::catalog::TableId;
+use plan::catalog::TableId;
 use sql::parse::{AlterTable, Alteration, Drop, DropObject, RelationName, Statement};
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};

@@ -1,10 +1,10 @@
 //! Runs statements one at a time.
 
 use arrow_array::RecordBatch;
+use plan::Plan;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::parse::{OnCommit, Statement};
-use sql::plan::Plan;
 use sql::{InFlight, PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState};
 

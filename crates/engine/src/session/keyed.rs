@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use exec::LocalFuture;
-use sql::catalog::TableDef;
+use plan::catalog::TableDef;
 use sql::{Parameter, Template};
 use types::{Datum, SqlError, SqlResult, SqlState, oid};
 

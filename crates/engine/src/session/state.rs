@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use plan::catalog::TableId;
 use runtime::sync::Cancel;
-use sql::catalog::TableId;
 use sql::parse::OnCommit;
 use types::{SqlResult, zone};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::LocalFuture;
+use plan::Plan;
 use runtime::sync::Cancel;
 use sql::Query;
-use sql::plan::Plan;
 use types::SqlResult;
 
 use super::state::Session;

@@ -1,6 +1,6 @@
 //! Settings that each session may change for itself.
 
-use sql::catalog::TableStorage;
+use plan::catalog::TableStorage;
 use types::text::IntervalStyle;
 use types::zone::Zone;
 

@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use sql::catalog::TableStorage;
+use plan::catalog::TableStorage;
 use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::Report;
-use super::copied;
 use super::defined::{Defined, Definition};
 use super::family::{self, Family};
 use super::interrupted::Ended;
 use super::model::{self, Rows, Step};
+use super::{Report, copied};
 use crate::database::Database;
 use crate::result::StatementResult;
 use crate::session::state::Session;

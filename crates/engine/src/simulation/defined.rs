@@ -1,6 +1,6 @@
 //! What a client's table is besides its rows, and random statements that change that.
 
-use sql::catalog::{IndexMethod, TableStorage};
+use plan::catalog::{IndexMethod, TableStorage};
 use stdx::Prng;
 
 use crate::catalog::snapshot::Snapshot;

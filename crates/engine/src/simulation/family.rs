@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sql::catalog::TableStorage;
+use plan::catalog::TableStorage;
 use stdx::Prng;
 use types::SqlState;
 

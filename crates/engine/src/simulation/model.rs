@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use sql::catalog::TableStorage;
+use plan::catalog::TableStorage;
 use stdx::Prng;
 use types::SqlState;
 

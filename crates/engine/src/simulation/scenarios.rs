@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
+use plan::catalog::TableStorage;
 use runtime::sim::{Disk, FaultPlan};
-use sql::catalog::TableStorage;
 use stdx::Prng;
 use types::SqlState;
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use plan::Scan;
+use plan::catalog::{TableDef, TableId};
 use runtime::sync::Cancel;
-use sql::catalog::{Catalog, NextNumber, TableDef, TableId};
+use sql::catalog::{Catalog, NextNumber};
 use sql::parse::Privilege;
-use sql::plan::Scan;
 use sql::{Query, SystemFunction, ViewDef};
 use types::SqlResult;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use arrow_select::concat::concat_batches;
-use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
+use plan::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use types::{Column, LogicalType, Schema as TableSchema, SqlError, SqlResult};
 
 /// Ids from this one on are theirs: no system relation has so high a number.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use sql::catalog::{TableDef, TableId};
+use plan::catalog::{TableDef, TableId};
 use sql::{SystemFunction, ViewDef};
 use types::SqlResult;
 

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use exec::Governor;
+use plan::catalog::{TableDef, TableId, TableStatistics};
+use plan::sequence::{Sequence, SequenceDef};
 use runtime::WorkerStats;
 use sql::ViewDef;
-use sql::catalog::{Catalog, TableDef, TableId, TableStatistics};
+use sql::catalog::Catalog;
 use sql::parse::{NotificationStatement, TEMPORARY_SCHEMA};
-use sql::sequence::{Sequence, SequenceDef};
 use storage::TreeId;
 use types::SqlResult;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
+use plan::catalog::TableDef;
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
-use sql::catalog::TableDef;
 use storage::{Redo, Store, planted};
 use types::{SqlError, SqlResult};
 

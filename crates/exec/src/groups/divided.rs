@@ -2,7 +2,7 @@
 //! core's cache, and each is merged by itself, so that all workers can.
 
 use arrow_array::{ArrayRef, UInt32Array};
-use sql::expr::Accumulator;
+use plan::expr::Accumulator;
 use types::SqlResult;
 
 use super::{Grouping, Groups, MERGE_ROWS, Shown};

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, ArrayRef, UInt32Array, new_empty_array};
 use arrow_schema::DataType;
-use sql::expr::Expr;
+use plan::expr::Expr;
 use types::equality::has_lookalikes;
 use types::{SqlError, SqlResult};
 

@@ -5,6 +5,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Int64Array, StringViewArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
+use sql::parse_aggregate;
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn grouping(input: &SchemaRef, group_by: &[usize]) -> Arc<Grouping> {
     let column =
         |at: &usize| Expr::column(*at, &format!("c{at}"), input.field(*at).data_type().clone());
     let group_by: Vec<Expr> = group_by.iter().map(column).collect();
-    let count = AggregateExpr::parse("count(*)", input).unwrap();
+    let count = parse_aggregate("count(*)", input).unwrap();
     let field = |(i, ty): (usize, DataType)| Field::new(format!("c{i}"), ty, true);
     let types = group_by.iter().map(|e| e.data_type().clone()).chain([DataType::Int64]);
     let output = Schema::new(types.enumerate().map(field).collect::<Vec<_>>());

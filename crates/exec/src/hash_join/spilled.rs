@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use sql::expr::Expr;
+use plan::expr::Expr;
 use types::{SqlError, SqlResult};
 
 use super::build::{Filter, Keyed, table_bytes, table_of};

@@ -1,7 +1,7 @@
 //! Floors, growth, and who is refused.
 
+use plan::Plan;
 use runtime::Runtime;
-use sql::plan::Plan;
 
 use super::*;
 

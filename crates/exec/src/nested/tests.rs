@@ -7,8 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use sql::expr::Expr;
-use sql::plan::{HashJoinKind, NestedLoopJoin, Node, Operator};
+
+use plan::{HashJoinKind, NestedLoopJoin, Node, Operator};
+use sql::parse_expr;
 
 use super::{NestedLoop, PAIR_BATCHES};
 use crate::map::Map;
@@ -30,7 +31,7 @@ fn node(batch: &RecordBatch) -> Box<Node> {
 fn joined(kind: HashJoinKind, left: &RecordBatch, right: &RecordBatch) -> (Vec<String>, usize) {
     use HashJoinKind as K;
     let both = [left.schema().field(0).clone(), right.schema().field(0).clone()];
-    let filter = Expr::parse("a * 10 < b and b < a * 10 + 4", &Schema::new(both.to_vec()));
+    let filter = parse_expr("a * 10 < b and b < a * 10 + 4", &Schema::new(both.to_vec()));
     let (output, fields) = match kind {
         K::BuildSemi | K::BuildAnti => (vec![0], both[..1].to_vec()),
         K::BuildMark => {

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_n
 use arrow_buffer::BooleanBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, SortOptions};
-use sql::plan::SortKey;
+use plan::expr::SortKey;
 use types::SqlResult;
 use types::equality::{canonical, canonical_type};
 

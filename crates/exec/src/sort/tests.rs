@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use plan::expr::SortKey;
 use runtime::{Config, Runtime};
-use sql::expr::Expr;
-use sql::plan::SortKey;
+use sql::parse_expr;
 
 use super::{RUN_BATCHES, SortSink};
 use crate::memory::Grant;
@@ -32,7 +32,7 @@ fn sink(fetch: Option<usize>) -> SortSink {
         batch_rows: BATCH_ROWS,
     };
     let schema = batch(0).schema();
-    let expr = Expr::parse("x", &schema).unwrap();
+    let expr = parse_expr("x", &schema).unwrap();
     let keys = [SortKey { expr, descending: false, nulls_first: false }];
     SortSink::new(&keys, fetch, schema, space).unwrap()
 }

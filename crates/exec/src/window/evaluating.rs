@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use sql::expr::{Begin, Evaluation, Sorted, WindowExpr};
+use plan::expr::{Begin, Evaluation, Sorted, WindowExpr};
 use types::SqlResult;
 
 use crate::batch;

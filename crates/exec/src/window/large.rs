@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::OwnedRow;
 use arrow_schema::{Field, Schema, SchemaRef};
-use sql::expr::{Piece, Running, WindowExpr};
+use plan::expr::{Piece, Running, WindowExpr};
 use types::{SqlError, SqlResult};
 
 use crate::batch;

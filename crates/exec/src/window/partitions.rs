@@ -6,8 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
-use sql::expr::{Begin, Expr, WindowExpr};
-use sql::plan::SortKey;
+use plan::expr::{Begin, Expr, SortKey, WindowExpr};
 use types::{SqlError, SqlResult};
 
 use super::evaluating::{Evaluating, Open};

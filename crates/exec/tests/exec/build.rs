@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
-use sql::expr::{AggregateExpr, Expr};
-use sql::plan::{
+use plan::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
+use plan::expr::{AggregateExpr, Expr, SortKey};
+use plan::{
     Access, HashJoin, HashJoinKind, IndexRef, LookupJoin, LookupKind, NestedLoopJoin, Node,
-    Operator, Plan, Scan, SortKey,
+    Operator, Plan, Scan,
 };
+use sql::{parse_aggregate, parse_expr};
 use types::{Column, LogicalType};
 
 /// Columns of all test tables.
@@ -58,13 +59,13 @@ fn node(operator: Operator, types: Vec<DataType>) -> Node {
 
 /// An expression over c0, c1, ... of a node's columns.
 pub fn expr(text: &str, over: &Node) -> Expr {
-    Expr::parse(text, &over.schema).unwrap_or_else(|e| panic!("{text}: {e}"))
+    parse_expr(text, &over.schema).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// An expression over the columns of two nodes, numbered on.
 pub fn pair_expr(text: &str, left: &Node, right: &Node) -> Expr {
     let types = types_of(left).into_iter().chain(types_of(right));
-    Expr::parse(text, &named(types)).unwrap_or_else(|e| panic!("{text}: {e}"))
+    parse_expr(text, &named(types)).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 pub fn scan(name: &str) -> Node {
@@ -74,7 +75,7 @@ pub fn scan(name: &str) -> Node {
 pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
     let columns: Vec<usize> = (0..6).collect();
     let read = table_schema().project(&columns);
-    let filter = filter.map(|f| Expr::parse(f, &read).unwrap());
+    let filter = filter.map(|f| parse_expr(f, &read).unwrap());
     let types = output.iter().map(|&i| read.field(i).data_type().clone()).collect();
     let scan = Scan {
         table: table(name),
@@ -108,7 +109,7 @@ pub fn project(input: Node, exprs: &[&str]) -> Node {
 
 pub fn aggregate(input: Node, group_by: &[&str], aggregates: &[&str]) -> Node {
     let group_by: Vec<Expr> = group_by.iter().map(|e| expr(e, &input)).collect();
-    let parse = |a: &&str| AggregateExpr::parse(a, &input.schema).unwrap();
+    let parse = |a: &&str| parse_aggregate(a, &input.schema).unwrap();
     let aggregates: Vec<AggregateExpr> = aggregates.iter().map(parse).collect();
     let types = group_by.iter().map(|e| e.data_type().clone());
     let types = types.chain(aggregates.iter().map(AggregateExpr::data_type)).collect();
@@ -161,8 +162,8 @@ pub fn lookup_join(outer: Node, inner: &str, spec: &LookupSpec<'_>) -> Node {
         keys: spec.keys.iter().map(|k| expr(k, &outer)).collect(),
         unique: false,
         fetch: true,
-        inner_filter: spec.inner_filter.map(|f| Expr::parse(f, &read).unwrap()),
-        filter: spec.filter.map(|f| Expr::parse(f, &named(pair.clone())).unwrap()),
+        inner_filter: spec.inner_filter.map(|f| parse_expr(f, &read).unwrap()),
+        filter: spec.filter.map(|f| parse_expr(f, &named(pair.clone())).unwrap()),
         kind: spec.kind,
         table,
         columns,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::plan::{HashJoinKind, LookupKind};
+use plan::{HashJoinKind, LookupKind};
 use types::SqlState;
 
 use crate::build::{HashSpec, LookupSpec, hash_join, lookup_join, nested_loop, plan, scan};

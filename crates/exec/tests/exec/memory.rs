@@ -10,7 +10,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_cast::display::array_value_to_string;
 use arrow_select::take::take_record_batch;
 use exec::{Access, Depth, LocalFuture, Lookup, Matches, Part, ScanFilter, Source, Step, Tables};
-use sql::plan::{LookupJoin, Scan};
+use plan::{LookupJoin, Scan};
 use types::{SqlError, SqlResult};
 
 /// What the tables do besides answering.

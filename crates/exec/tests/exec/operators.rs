@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use arrow_array::{Float64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema};
 use exec::Mode;
-use sql::plan::{HashJoinKind, LookupKind, Node};
+use plan::{HashJoinKind, LookupKind, Node};
 
 use crate::build::{
     LookupSpec, aggregate, filter, limit, lookup_join, named, nested_loop, plan, project, scan,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_schema::DataType;
-use sql::plan::{HashJoinKind, LookupKind, Node, Plan};
+use plan::{HashJoinKind, LookupKind, Node, Plan};
 use types::SqlState;
 
 use crate::build::{

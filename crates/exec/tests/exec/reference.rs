@@ -13,8 +13,8 @@ use arrow_schema::{SchemaRef, SortOptions};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
-use sql::expr::{AggregateExpr, Expr, GroupRows};
-use sql::plan::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin, Node, Operator};
+use plan::expr::{AggregateExpr, Expr, GroupRows};
+use plan::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin, Node, Operator};
 
 use crate::build::named;
 use crate::memory::Memory;
@@ -62,7 +62,7 @@ pub fn evaluate(node: &Node, memory: &Memory) -> RecordBatch {
         | Operator::WorkTable { .. } => unreachable!("the random plans have no such node"),
         Operator::Sort { input, keys, fetch } => {
             let rows = child(input);
-            let column = |k: &sql::plan::SortKey| SortColumn {
+            let column = |k: &plan::expr::SortKey| SortColumn {
                 values: k.expr.evaluate(&rows).unwrap(),
                 options: Some(SortOptions { descending: k.descending, nulls_first: k.nulls_first }),
             };

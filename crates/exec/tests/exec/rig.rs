@@ -10,9 +10,9 @@ use arrow_array::{
     StringViewArray,
 };
 use exec::{Grant, LocalFuture, Mode, Output, Progress, Query, execute};
+use plan::Plan;
 use runtime::Runtime;
 use runtime::sync::{Cancel, Permits};
-use sql::plan::Plan;
 use types::SqlResult;
 
 use crate::build::table_schema;

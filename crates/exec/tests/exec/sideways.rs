@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, RecordBatch};
 use exec::{Governor, Query};
-use sql::plan::{HashJoinKind, LookupKind, Node};
+use plan::{HashJoinKind, LookupKind, Node};
 
 use crate::build::{
     HashSpec, LookupSpec, aggregate, filter, hash_join, limit, lookup_join, nested_loop, plan,
@@ -102,7 +102,7 @@ fn probe_side(kind: HashJoinKind, way: usize) -> Node {
 const WAYS_TO_PROBE: usize = 17;
 
 /// Rows that were dropped, in one way to run.
-fn dropped(plan: &Arc<sql::plan::Plan>, memory: &Arc<Memory>) -> u64 {
+fn dropped(plan: &Arc<plan::Plan>, memory: &Arc<Memory>) -> u64 {
     let (workers, runtime) = &runtimes()[0];
     let outcome = run(runtime, plan, memory, query(plan, *workers, WAYS[0]));
     outcome.progress.snapshot().nodes.iter().map(|node| node.rows_dropped).sum()

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 use exec::{Mode, execute};
-use sql::plan::{HashJoinKind, LookupKind, Plan};
+use plan::{HashJoinKind, LookupKind, Plan};
 use types::SqlState;
 
 use crate::build::{

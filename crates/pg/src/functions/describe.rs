@@ -152,7 +152,7 @@ fn regtype_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
         false => name.to_lowercase(),
     };
     let plain = plain.strip_prefix("pg_catalog.").unwrap_or(&plain);
-    let table = |t: &&std::sync::Arc<sql::catalog::TableDef>| t.name == *name;
+    let table = |t: &&std::sync::Arc<plan::catalog::TableDef>| t.name == *name;
     let row_type = || view.tables().find(table).map(|t| objects::row_type_oid(t));
     let found = type_names::by_sql_name(plain).map(|t| t.oid).or_else(row_type);
     found.map(SystemValue::Int).ok_or_else(|| {

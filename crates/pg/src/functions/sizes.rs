@@ -74,7 +74,7 @@ fn total(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
 }
 
 fn database(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    let pages = |table: &sql::catalog::TableDef| {
+    let pages = |table: &plan::catalog::TableDef| {
         let counts = view.counts(table);
         counts.leaf_pages + counts.index_leaf_pages.iter().sum::<u64>()
     };

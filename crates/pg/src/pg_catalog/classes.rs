@@ -1,13 +1,12 @@
 //! Relations, columns, indexes, constraints and types.
 
+use plan::catalog::{IndexMethod, TableDef, TableStorage};
+use plan::constraints::{ColumnDefault, Deferral};
 use sql::SystemValue;
-use sql::catalog::{IndexMethod, TableDef, TableStorage};
 use types::{LogicalType, SqlResult};
 
 use super::cluster::COLUMN_METHOD;
 use crate::builtin::{self, type_by_oid};
-use sql::constraints::{ColumnDefault, Deferral};
-
 use crate::constraints::{Constraint, Rule, action_letter, condition, default_text};
 use crate::objects::{Index, KIND, Object, PUBLIC, indexes, row_type_oid, table_oid};
 use crate::rows::Rows;

@@ -1,8 +1,8 @@
 //! Schemas, databases, settings, functions.
 
 use engine::{Kind, Origin, Setting};
+use plan::catalog::TableStorage;
 use sql::SystemValue;
-use sql::catalog::TableStorage;
 use types::SqlResult;
 
 use crate::objects::{DATABASE, NAMESPACES, OWNER, PUBLIC};

@@ -52,7 +52,7 @@ fn place(view: &View, subject: &Subject) -> Option<(i64, i64, i64)> {
             let columns = view.view_columns(def);
             (PG_CLASS, *oid, columns.iter().position(|c| c.name == *column)? as i64 + 1)
         }
-        Subject::Index(id) => (PG_CLASS, i64::from(sql::catalog::TableId::FIRST_OID + id), 0),
+        Subject::Index(id) => (PG_CLASS, i64::from(plan::catalog::TableId::FIRST_OID + id), 0),
         Subject::PrimaryKey(id) => (PG_CLASS, table_oid(table(*id)?) + KIND, 0),
         Subject::Schema => (PG_NAMESPACE, PUBLIC, 0),
         Subject::Database => (PG_DATABASE, DATABASE, 0),

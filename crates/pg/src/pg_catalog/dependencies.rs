@@ -1,7 +1,7 @@
 //! What depends on what, and the rules that views are made of: whoever makes all objects anew (`pg_dump`)
 //! takes the order from here.
 
-use sql::constraints::ColumnDefault;
+use plan::constraints::ColumnDefault;
 use sql::sequence::numbered_by;
 use types::SqlResult;
 

@@ -11,6 +11,7 @@ use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast::{self, Visitor};
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+use plan::expr::{AggregateExpr, Expr};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::analyze::names::Names;
@@ -18,8 +19,7 @@ use crate::analyze::{exact_sum, typing};
 use crate::catalog::Catalog;
 use crate::catalog::empty::NoTables;
 use crate::error::from_library;
-use crate::expr::aggregate::AggregateExpr;
-use crate::expr::scalar::Expr;
+use crate::expr::{aggregate, scalar};
 use crate::functions::as_case::as_case;
 use crate::functions::library::LIBRARY;
 use crate::parse::expressions::select_of;
@@ -27,20 +27,22 @@ use crate::rewrite::steps;
 use crate::walk::Walk;
 use crate::walk::nodes::Nodes;
 
-impl Expr {
-    /// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.
-    pub fn parse(text: &str, schema: &Schema) -> SqlResult<Expr> {
-        let (bound, schema) = bind(text, schema)?;
-        Expr::compile(&bound, &schema)
-    }
+/// Parses and binds a scalar expression over the columns of `schema`, e.g. `a + 1 > b`.
+///
+/// # Errors
+/// Those of parsing and binding.
+pub fn parse_expr(text: &str, schema: &Schema) -> SqlResult<Expr> {
+    let (bound, schema) = bind(text, schema)?;
+    scalar::compile(&bound, &schema)
 }
 
-impl AggregateExpr {
-    /// Parses and binds an aggregate over the columns of `schema`, e.g. `sum(distinct a)`.
-    pub fn parse(text: &str, schema: &Schema) -> SqlResult<AggregateExpr> {
-        let (bound, schema) = bind(text, schema)?;
-        AggregateExpr::compile(&bound, &schema)
-    }
+/// Parses and binds an aggregate over the columns of `schema`, e.g. `sum(distinct a)`.
+///
+/// # Errors
+/// Those of parsing and binding.
+pub fn parse_aggregate(text: &str, schema: &Schema) -> SqlResult<AggregateExpr> {
+    let (bound, schema) = bind(text, schema)?;
+    aggregate::compile(&bound, &schema)
 }
 
 pub(crate) fn bind(text: &str, schema: &Schema) -> SqlResult<(datafusion_expr::Expr, DFSchema)> {

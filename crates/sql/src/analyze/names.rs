@@ -10,6 +10,7 @@ use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion_functions_aggregate::planner::AggregateFunctionPlanner;
 use datafusion_functions_window::planner::WindowFunctionPlanner;
+use plan::catalog::TableId;
 use types::SqlError;
 
 use crate::analyze::column_types::ColumnTypes;
@@ -20,7 +21,7 @@ use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::analyze::view::ViewSource;
 use crate::catalog::missing::{other_database, unknown_table};
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, TableId, function};
+use crate::catalog::{Catalog, function};
 use crate::functions::library::{LIBRARY, aggregate_name};
 use crate::functions::unknown_function;
 use crate::parse::file_call::FILES_SCHEMA;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use datafusion_common::{Constraint, Constraints, Result};
 use datafusion_expr::{TableProviderFilterPushDown, TableSource};
+use plan::catalog::TableDef;
 use types::{LogicalType, oid};
 
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::Catalog;
 
 /// A table of the catalog as the library sees it.
 pub(crate) struct CatalogTable {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, TableDef};
+use plan::catalog::TableDef;
+
+use crate::catalog::Catalog;
 
 /// A catalog without tables.
 pub(crate) struct NoTables;

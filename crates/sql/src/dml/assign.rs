@@ -14,13 +14,13 @@ use datafusion_expr::{cast, col};
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+use plan::catalog::TableDef;
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
-use crate::catalog::TableDef;
 use crate::error::{from_arrow, from_library};
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 
 /// The values as the column's type.
 ///
@@ -138,7 +138,7 @@ fn convert(values: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
     let field = Field::new("value", values.data_type().clone(), true);
     let schema = Arc::new(arrow_schema::Schema::new(vec![field]));
     let named = DFSchema::try_from(schema.as_ref().clone()).map_err(from_library)?;
-    let expr = Expr::compile(&cast(col("value"), to.clone()), &named)?;
+    let expr = scalar::compile(&cast(col("value"), to.clone()), &named)?;
     let batch = RecordBatch::try_new(schema, vec![Arc::clone(values)]).map_err(from_arrow)?;
     expr.evaluate(&batch)
 }

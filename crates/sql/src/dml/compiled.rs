@@ -22,14 +22,15 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion_sql::sqlparser::ast::SelectItem;
+use plan::catalog::TableDef;
+use plan::expr::Expr;
 use types::SqlResult;
 use types::zone::{self, Zone};
 
 use super::expressions::{Returning, compiled, returning_items};
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::Catalog;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
-use crate::expr::scalar::Expr;
 use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;

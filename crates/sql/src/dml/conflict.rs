@@ -5,16 +5,17 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
+use plan::catalog::TableDef;
+use plan::constraints::Deferral;
+use plan::expr::Expr;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::assign;
 use super::expressions::{compiled, qualified};
 use super::target::assigned;
-use crate::catalog::{Catalog, TableDef, missing};
-use crate::constraints::Deferral;
+use crate::catalog::{Catalog, missing};
 use crate::dml::insert::unknown_column;
 use crate::error::{from_arrow, from_library};
-use crate::expr::scalar::Expr;
 use crate::parse::dml;
 use crate::parse::dml::{Arbiter, Insert};
 

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast;
+use plan::catalog::TableDef;
+use plan::constraints::ColumnDefault;
+use plan::expr::Expr;
+use plan::limits;
 use types::text::format_value;
 use types::{SqlError, SqlResult};
 
 use super::assign;
 use super::target::parsed;
 use crate::analyze::expression::bind_scalar;
-use crate::catalog::{Catalog, NextNumber, TableDef};
-use crate::constraints::ColumnDefault;
+use crate::catalog::{Catalog, NextNumber};
 use crate::error::from_arrow;
-use crate::expr::scalar::Expr;
-use crate::interrupt;
+use crate::expr::scalar;
 
 /// Makes the defaults of a table's columns, one row after another.
 pub struct Defaults {
@@ -60,7 +62,7 @@ impl Defaults {
     /// Errors: what computing it says; 2200H when an identity column has no numbers left.
     pub fn next(&mut self, ordinal: usize) -> SqlResult<Option<String>> {
         let text = self.text(ordinal)?;
-        interrupt::take_text(text.as_deref())?;
+        limits::take_text(text.as_deref())?;
         Ok(text)
     }
 
@@ -94,7 +96,7 @@ impl Filling {
                     ast::Expr::Cast { expr, .. } => matches!(**expr, ast::Expr::Value(_)),
                     other => matches!(other, ast::Expr::Value(_)),
                 };
-                let expr = Expr::compile(&bind_scalar(ast, &schema, catalog)?, &schema)?;
+                let expr = scalar::compile(&bind_scalar(ast, &schema, catalog)?, &schema)?;
                 if !literal {
                     return Ok(Filling::Computed(expr));
                 }

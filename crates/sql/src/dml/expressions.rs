@@ -6,15 +6,17 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
+use plan::catalog::TableDef;
+use plan::constraints::ColumnDefault;
+use plan::expr::Expr;
 use types::described::{Declared, Origin, Place, with_origin};
 use types::{SqlResult, SqlState};
 
 use super::target::parsed;
 use crate::analyze::expression::bind_scalar;
-use crate::catalog::{Catalog, TableDef, missing};
-use crate::constraints::ColumnDefault;
+use crate::catalog::{Catalog, missing};
 use crate::error::{from_arrow, from_library, guarded};
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 use crate::parse::dml;
 use crate::rewrite::names;
 
@@ -56,7 +58,7 @@ pub(super) fn compiled(
     schema: &DFSchema,
     catalog: &dyn Catalog,
 ) -> SqlResult<Expr> {
-    guarded::guarded(|| Expr::compile(&bind_scalar(expr, schema, catalog)?, schema))
+    guarded::guarded(|| scalar::compile(&bind_scalar(expr, schema, catalog)?, schema))
 }
 
 /// The `RETURNING` list of a statement over the table, which it calls `alias`.
@@ -143,7 +145,7 @@ pub fn returning(statement: &impl Returning, catalog: &dyn Catalog) -> SqlResult
 /// The conditions that rows of the table must not make false, with their constraints' names.
 pub(crate) fn checks(table: &TableDef, catalog: &dyn Catalog) -> SqlResult<Vec<(String, Expr)>> {
     let schema = qualified(table, &table.name)?;
-    let check = |c: &crate::constraints::Check| {
+    let check = |c: &plan::constraints::Check| {
         let expr = compiled(parsed(&c.expression)?, &schema, catalog)?;
         if *expr.data_type() != arrow_schema::DataType::Boolean && !expr.data_type().is_null() {
             let message = format!(

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast::{self, Spanned, UnaryOperator, Value};
+use plan::catalog::TableDef;
+use plan::constraints::ColumnDefault;
+use plan::limits;
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::analyze::expression::bind_scalar;
+use crate::catalog::Catalog;
 use crate::catalog::missing::table_not_found;
-use crate::catalog::{Catalog, TableDef};
-use crate::constraints::ColumnDefault;
 use crate::dml::assign;
 use crate::dml::assign::{literal_as, or_null, refuse_nulls};
 use crate::dml::defaults::Defaults;
 use crate::dml::target::is_default;
 use crate::error::from_arrow;
-use crate::expr::scalar::Expr;
-use crate::interrupt;
+use crate::expr::scalar;
 use crate::parse::dml;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::statement::overriding::Overriding;
@@ -374,12 +375,12 @@ fn plain_number(text: &str, ty: LogicalType) -> bool {
 fn computed(expr: &ast::Expr, column: &Column, catalog: &dyn Catalog) -> SqlResult<Option<String>> {
     let schema = DFSchema::empty();
     let bound = bind_scalar(literal_as(expr.clone(), column)?, &schema, catalog)?;
-    let compiled = Expr::compile(&bound, &schema)?;
+    let compiled = scalar::compile(&bound, &schema)?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let empty = Arc::new(arrow_schema::Schema::empty());
     let batch = RecordBatch::try_new_with_options(empty, vec![], &one_row).map_err(from_arrow)?;
     let value = assign(&compiled.evaluate(&batch)?, column)?;
     let text = format_value(&value, 0);
-    interrupt::take_text(text.as_deref())?;
+    limits::take_text(text.as_deref())?;
     Ok(text)
 }

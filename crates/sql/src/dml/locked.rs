@@ -7,10 +7,11 @@ use datafusion_sql::sqlparser::ast::{
     self, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, LimitClause, NonBlock, Select,
     SelectItem, SetExpr, TableFactor, Value, Visitor,
 };
+use plan::catalog::TableDef;
 use types::SqlResult;
 
 use super::target::target_name;
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::Catalog;
 use crate::dml::target::TargetCatalog;
 use crate::parse::lock::{RowLockMode, mode_of};
 use crate::parse::object_name::name;

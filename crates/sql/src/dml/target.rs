@@ -5,19 +5,21 @@ use std::sync::Arc;
 use datafusion_sql::sqlparser::ast::{self, Ident, SelectItem, TableFactor, TableWithJoins};
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+use plan::catalog::{ColumnStatistics, TableDef, TableId};
+use plan::constraints::ColumnDefault;
+use plan::generated::NAME_MAX;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::assign::{cast_to, literal_of};
 use crate::catalog::missing::table_not_found;
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, ColumnStatistics, TableDef, TableId, function};
-use crate::constraints::ColumnDefault;
+use crate::catalog::{Catalog, function};
 use crate::dml::assign::literal_as;
 use crate::dml::insert::unknown_column;
 use crate::parse::dialect::Postgres;
 use crate::parse::dml::{Assignment, Delete, Update};
 use crate::parse::statement::query::Query;
-use crate::quote::unspelled::{NAME_MAX, apart, unspelled};
+use crate::quote::unspelled::{apart, unspelled};
 
 /// A catalog in which the tables that change, or whose rows are locked, have a second name, under which
 /// the hidden row id is a column, behind all others.

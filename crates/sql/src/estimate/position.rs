@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 
 use datafusion_common::ScalarValue;
-
-use crate::catalog::ColumnStatistics;
+use plan::catalog::ColumnStatistics;
 
 /// The share of the non-null values that are smaller than `value`; `None` without statistics.
 pub(super) fn share_below(statistics: &ColumnStatistics, value: &ScalarValue) -> Option<f64> {

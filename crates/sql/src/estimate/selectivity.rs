@@ -10,10 +10,10 @@ use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Column, DFSchema, ScalarValue};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
+use plan::catalog::ColumnStatistics;
 
 use super::position::{number, share_below};
 use super::{ColumnProfile, Named};
-use crate::catalog::ColumnStatistics;
 use crate::expr::scalar;
 use crate::functions::conditions::within;
 use crate::walk::nodes::Nodes;
@@ -261,7 +261,7 @@ fn evaluate(predicate: &Expr, column: &Column, values: &[ScalarValue]) -> Option
         .ok()?;
     let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![array]).ok()?;
     let dfschema = DFSchema::try_from(schema).ok()?;
-    let result = scalar::Expr::compile(&renamed, &dfschema).ok()?.evaluate(&batch).ok()?;
+    let result = scalar::compile(&renamed, &dfschema).ok()?.evaluate(&batch).ok()?;
     let booleans = result.as_boolean_opt()?;
     Some((0..booleans.len()).map(|i| booleans.is_valid(i) && booleans.value(i)).collect())
 }

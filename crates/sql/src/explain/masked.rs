@@ -1,7 +1,8 @@
 //! Plans for logs: the shape, without the values that a statement was given.
 
+use plan::{Node, Plan};
+
 use super::{count, details, title};
-use crate::plan::{Node, Plan};
 
 /// The plan as lines with their estimates; every constant shows as `?`.
 pub fn explain_masked(plan: &Plan) -> Vec<String> {

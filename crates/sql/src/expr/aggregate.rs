@@ -1,8 +1,7 @@
 //! Aggregate functions with their arguments, `FILTER`, `DISTINCT` and order.
 
-pub(crate) mod kind;
+mod function;
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -15,28 +14,15 @@ use datafusion_functions_aggregate::count::count_udaf;
 use datafusion_physical_expr::aggregate::{
     AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
 };
+use plan::expr::{AggregateExpr, AggregateKind, Expr, Total};
 use types::equality::has_lookalikes;
 use types::{SqlError, SqlResult};
 
 use crate::error::from_library;
-use crate::expr::accumulator::Accumulator;
-use crate::expr::aggregate::kind::Kind;
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 use crate::functions::library::call;
-use crate::functions::total::Total;
-
-/// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
-#[derive(Clone)]
-pub struct AggregateExpr {
-    /// Over the input; empty for `count(*)`.
-    pub args: Vec<Expr>,
-    /// Only rows for which this is true.
-    pub filter: Option<Expr>,
-    kind: Kind,
-    follows_input: bool,
-    ty: DataType,
-    text: Arc<str>,
-}
+use crate::functions::total::Total as Sum;
+use function::Function;
 
 /// Aggregates that make a list of their values.
 const LISTS: [&str; 2] = ["array_agg", "string_agg"];
@@ -47,94 +33,61 @@ pub(crate) fn follows_input(call: &AggregateFunction) -> bool {
     is_list && call.params.order_by.is_empty() && !call.params.distinct
 }
 
-impl fmt::Debug for AggregateExpr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+/// Compiles a bound and coerced aggregate over rows of `schema`.
+pub(crate) fn compile(expr: &datafusion_expr::Expr, schema: &DFSchema) -> SqlResult<AggregateExpr> {
+    let mut bare = expr;
+    while let datafusion_expr::Expr::Alias(alias) = bare {
+        bare = &alias.expr;
     }
-}
-
-impl AggregateExpr {
-    /// Compiles a bound and coerced aggregate over rows of `schema`.
-    pub(crate) fn compile(
-        expr: &datafusion_expr::Expr,
-        schema: &DFSchema,
-    ) -> SqlResult<AggregateExpr> {
-        let mut bare = expr;
-        while let datafusion_expr::Expr::Alias(alias) = bare {
-            bare = &alias.expr;
+    let datafusion_expr::Expr::AggregateFunction(call) = bare else {
+        return Err(SqlError::internal(format!("not an aggregate: {bare}")));
+    };
+    let text: Arc<str> = crate::render::expression(bare).into();
+    let mut call = in_order_that_shows(call.clone());
+    if call.params.distinct {
+        distinct_by_form(&mut call, schema)?;
+    }
+    if !call.params.distinct && !call.func.supports_within_group_clause() {
+        let order = call.params.order_by.iter_mut().map(|sort| &mut sort.expr);
+        by_form(order, schema)?;
+    }
+    let filter = call.params.filter.as_deref().map(|f| scalar::compile(f, schema)).transpose()?;
+    if counts_rows(&call) {
+        return Ok(AggregateExpr {
+            args: vec![],
+            filter,
+            kind: AggregateKind::Rows,
+            follows_input: false,
+            ty: DataType::Int64,
+            text,
+        });
+    }
+    let mut args = call
+        .params
+        .args
+        .iter()
+        .map(|a| scalar::compile(a, schema))
+        .collect::<SqlResult<Vec<_>>>()?;
+    // The values that order the input travel behind the arguments, each once, whatever its names.
+    let mut keys: Vec<Expr> = vec![];
+    for sort in &call.params.order_by {
+        let key = scalar::compile(&sort.expr, schema)?;
+        if !keys.contains(&key) {
+            keys.push(key);
         }
-        let datafusion_expr::Expr::AggregateFunction(call) = bare else {
-            return Err(SqlError::internal(format!("not an aggregate: {bare}")));
-        };
-        let text: Arc<str> = crate::render::expression(bare).into();
-        let mut call = in_order_that_shows(call.clone());
-        if call.params.distinct {
-            distinct_by_form(&mut call, schema)?;
+    }
+    args.extend(keys);
+    let lowered = lower(&datafusion_expr::Expr::AggregateFunction(call.clone()), schema)?;
+    let ty = lowered.field().data_type().clone();
+    let kind = match &ty {
+        DataType::Decimal256(..) if call.func.name() == "avg" => average(&lowered, &args, schema)?,
+        _ => {
+            let total = total(&lowered, &args);
+            AggregateKind::Foreign { function: Arc::new(Function(lowered)), total }
         }
-        if !call.params.distinct && !call.func.supports_within_group_clause() {
-            let order = call.params.order_by.iter_mut().map(|sort| &mut sort.expr);
-            by_form(order, schema)?;
-        }
-        let filter = call.params.filter.as_deref().map(|f| Expr::compile(f, schema)).transpose()?;
-        if counts_rows(&call) {
-            return Ok(AggregateExpr {
-                args: vec![],
-                filter,
-                kind: Kind::Rows,
-                follows_input: false,
-                ty: DataType::Int64,
-                text,
-            });
-        }
-        let mut args = call
-            .params
-            .args
-            .iter()
-            .map(|a| Expr::compile(a, schema))
-            .collect::<SqlResult<Vec<_>>>()?;
-        // The values that order the input travel behind the arguments, each once, whatever its names.
-        let mut keys: Vec<Expr> = vec![];
-        for sort in &call.params.order_by {
-            let key = Expr::compile(&sort.expr, schema)?;
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        args.extend(keys);
-        let lowered = lower(&datafusion_expr::Expr::AggregateFunction(call.clone()), schema)?;
-        let ty = lowered.field().data_type().clone();
-        let kind = match &ty {
-            DataType::Decimal256(..) if call.func.name() == "avg" => average(&lowered, schema)?,
-            _ => Kind::Library(lowered),
-        };
-        let follows_input = follows_input(&call);
-        Ok(AggregateExpr { args, filter, kind, follows_input, ty, text })
-    }
-
-    /// Whether its value depends on the order in which the rows come.
-    pub fn follows_input(&self) -> bool {
-        self.follows_input
-    }
-
-    /// New state for any number of groups.
-    pub fn accumulator(&self) -> SqlResult<Accumulator> {
-        let args: Vec<DataType> = self.args.iter().map(|arg| arg.data_type().clone()).collect();
-        Accumulator::new(&self.kind, &args)
-    }
-
-    pub(super) fn kind(&self) -> &Kind {
-        &self.kind
-    }
-
-    /// The type of the result.
-    pub fn data_type(&self) -> DataType {
-        self.ty.clone()
-    }
-
-    /// As SQL-like text, for `EXPLAIN`.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
+    };
+    let follows_input = follows_input(&call);
+    Ok(AggregateExpr { args, filter, kind, follows_input, ty, text })
 }
 
 /// The call without an order of its rows that its value does not depend on. The library hands the values
@@ -185,7 +138,21 @@ fn lower(expr: &datafusion_expr::Expr, schema: &DFSchema) -> SqlResult<Arc<Aggre
     Ok(lowered.map_err(from_library)?.aggregate)
 }
 
-fn average(avg: &AggregateFunctionExpr, schema: &DFSchema) -> SqlResult<Kind> {
+/// The function as one of the plan's own, over all values of one argument.
+fn total(function: &AggregateFunctionExpr, args: &[Expr]) -> Option<Total> {
+    let [arg] = args else { return None };
+    let is_plain = !function.is_distinct() && !function.ignore_nulls();
+    let is_plain = is_plain && function.order_bys().is_empty();
+    let field = function.field();
+    let total = || Total::of(function.fun().name(), arg.data_type(), field.data_type());
+    is_plain.then(total).flatten()
+}
+
+fn average(
+    avg: &AggregateFunctionExpr,
+    args: &[Expr],
+    schema: &DFSchema,
+) -> SqlResult<AggregateKind> {
     let build = |function, name: &str| {
         AggregateExprBuilder::new(function, avg.expressions())
             .schema(schema.inner().clone())
@@ -195,8 +162,8 @@ fn average(avg: &AggregateFunctionExpr, schema: &DFSchema) -> SqlResult<Kind> {
             .map(Arc::new)
             .map_err(from_library)
     };
-    Ok(Kind::Average {
-        sum: build(Arc::new(AggregateUDF::from(Total::default())), "sum")?,
-        count: build(count_udaf(), "count")?,
-    })
+    let sum = build(Arc::new(AggregateUDF::from(Sum::default())), "sum")?;
+    let total = total(&sum, args).and_then(Total::average);
+    let count = Arc::new(Function(build(count_udaf(), "count")?));
+    Ok(AggregateKind::Average { sum: Arc::new(Function(sum)), count, total })
 }

@@ -13,10 +13,10 @@ use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::BinaryExpr;
+use plan::limits::Counted;
 use types::SqlError;
 
 use crate::functions::scalar::padding::with_room;
-use crate::interrupt::Counted;
 
 /// The operator with its sides.
 #[derive(Debug)]

@@ -12,9 +12,10 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::expressions::{Column, Literal};
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use plan::expr::value_bytes;
+use plan::limits;
 
 use crate::expr::concatenated::Concatenated;
-use crate::expr::footprint::value_bytes;
 use crate::interrupt;
 use crate::parse::set_functions::SERIES;
 use crate::walk::nodes::Nodes;
@@ -82,10 +83,10 @@ impl PhysicalExpr for Measured {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         interrupt::check()?;
-        let counted = interrupt::taken();
+        let counted = limits::taken();
         let value = self.0.evaluate(batch)?;
         if let ColumnarValue::Array(array) = &value {
-            interrupt::take_rest(value_bytes(array), counted)
+            limits::take_rest(value_bytes(array), counted)
                 .map_err(|error| DataFusionError::External(Box::new(error)))?;
         }
         Ok(value)

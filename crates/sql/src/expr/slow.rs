@@ -4,10 +4,6 @@ use datafusion_expr::{BinaryExpr, Expr, Operator};
 
 use crate::walk::nodes::Nodes;
 
-/// Rows of such an expression that are evaluated at once: a pattern and a text of common length take
-/// some microseconds.
-pub(super) const ROWS_AT_ONCE: usize = 256;
-
 /// Functions that search by patterns, by how their names begin.
 const SEARCHES: [&str; 2] = ["regexp_", "similar_to"];
 

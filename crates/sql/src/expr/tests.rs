@@ -8,11 +8,12 @@ use arrow_array::{
     Int64Array, RecordBatch, StringViewArray,
 };
 use arrow_cast::display::array_value_to_string;
+use plan::expr::GroupRows;
 use types::SqlResult;
 
-use crate::expr::accumulator::GroupRows;
-use crate::expr::aggregate::AggregateExpr;
-use crate::expr::scalar::Expr;
+use crate::analyze::expression::{parse_aggregate, parse_expr};
+
+mod totals;
 
 fn batch() -> RecordBatch {
     let decimals = Decimal128Array::from(vec![Some(100), Some(250), None, Some(-1)]);
@@ -38,7 +39,7 @@ fn show(array: &ArrayRef) -> String {
 
 fn value(text: &str) -> SqlResult<String> {
     let batch = batch();
-    let expr = Expr::parse(text, &batch.schema())?;
+    let expr = parse_expr(text, &batch.schema())?;
     let array = expr.evaluate(&batch)?;
     assert_eq!(array.len(), batch.num_rows(), "{text}");
     assert_eq!(array.data_type(), expr.data_type(), "{text}");
@@ -98,10 +99,10 @@ fn functions_of_tpch() {
 #[test]
 fn columns_and_literals_know_themselves() {
     let batch = batch();
-    let b = Expr::parse("b", &batch.schema()).unwrap();
+    let b = parse_expr("b", &batch.schema()).unwrap();
     assert_eq!(b.is_column(), Some(1));
     assert_eq!(b.text(), "b");
-    let sum = Expr::parse("b + 1", &batch.schema()).unwrap();
+    let sum = parse_expr("b + 1", &batch.schema()).unwrap();
     assert_eq!(sum.is_column(), None);
     assert_eq!(sum.text(), "(b + 1)");
 }
@@ -109,7 +110,7 @@ fn columns_and_literals_know_themselves() {
 /// Runs an aggregate in two halves by two groups (even and odd rows), merged.
 fn aggregate(text: &str) -> SqlResult<String> {
     let batch = batch();
-    let expr = AggregateExpr::parse(text, &batch.schema())?;
+    let expr = parse_aggregate(text, &batch.schema())?;
     let mut whole = expr.accumulator()?;
     for half in [batch.slice(0, 2), batch.slice(2, 2)] {
         let mut part = expr.accumulator()?;
@@ -151,7 +152,7 @@ fn aggregates_merge() {
 fn averages_round() {
     let values = Decimal128Array::from(vec![1, 1, 0]).with_precision_and_scale(15, 2).unwrap();
     let batch = RecordBatch::try_from_iter([("d", Arc::new(values) as ArrayRef)]).unwrap();
-    let expr = AggregateExpr::parse("avg(d)", &batch.schema()).unwrap();
+    let expr = parse_aggregate("avg(d)", &batch.schema()).unwrap();
     let mut state = expr.accumulator().unwrap();
     state.update(&[batch.column(0).clone()], &GroupRows::new(&[0, 0, 0], 1), None).unwrap();
     // 0.02 / 3 = 0.00666...: the last digit is rounded up.

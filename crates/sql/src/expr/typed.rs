@@ -4,23 +4,25 @@
 //! it would overflow or holds more than 64 bits, is evaluated by the library: so results and errors are
 //! the library's in every case.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_expr::utils::collect_columns;
 use ir::{Program, Refused, Value};
-
-use super::words;
-use lower::Lowering;
+use plan::expr::{is_of, widened_columns};
+use types::SqlResult;
 
 use crate::walk::nodes::Nodes;
+use lower::Lowering;
 
 mod lower;
 #[cfg(test)]
@@ -68,7 +70,7 @@ impl Typed {
     pub(super) fn run(&self, batch: &RecordBatch) -> std::result::Result<Value, Refused> {
         let found = |(column, ty): (&Arc<dyn PhysicalExpr>, &DataType)| {
             let at = column_at(column)?;
-            batch.columns().get(at).filter(|found| words::is_of(found.data_type(), ty))
+            batch.columns().get(at).filter(|found| is_of(found.data_type(), ty))
         };
         let columns: Option<Vec<&ArrayRef>> =
             self.columns.iter().zip(self.types.iter()).map(found).collect();
@@ -101,6 +103,15 @@ impl fmt::Display for Typed {
     }
 }
 
+/// The batch with those columns as the plan has them that the expression reads.
+pub(crate) fn widened_for<'a>(
+    physical: &Arc<dyn PhysicalExpr>,
+    batch: &'a RecordBatch,
+) -> SqlResult<Cow<'a, RecordBatch>> {
+    let read = || collect_columns(physical).iter().map(Column::index).collect();
+    widened_columns(batch, read)
+}
+
 impl PhysicalExpr for Typed {
     fn data_type(&self, _schema: &Schema) -> Result<DataType> {
         Ok(self.ty.clone())
@@ -114,7 +125,8 @@ impl PhysicalExpr for Typed {
         match self.run(batch).and_then(|value| value.into_array(&self.ty)) {
             Ok(array) => Ok(ColumnarValue::Array(array)),
             Err(Refused) => {
-                let batch = words::widened_for(&self.library, batch)?;
+                let batch = widened_for(&self.library, batch)
+                    .map_err(|error| DataFusionError::External(Box::new(error)))?;
                 self.library.evaluate(&batch)
             }
         }

@@ -10,8 +10,8 @@ use datafusion_expr::{
 };
 use datafusion_functions::string::concat::ConcatFunc;
 use datafusion_functions::string::concat_ws::ConcatWsFunc;
+use plan::expr::value_bytes;
 
-use crate::expr::footprint::value_bytes;
 use crate::functions::scalar::padding::with_room;
 
 /// The function.
@@ -93,6 +93,6 @@ fn room_for_all(args: &ScalarFunctionArgs, firsts: usize) -> Result<()> {
     let first = args.args.first().map_or(0, bytes).saturating_mul(firsts);
     let sum = args.args.iter().skip(1).map(bytes).fold(first, usize::saturating_add);
     // The memory of a row is checked where rows are few.
-    let room = if args.number_rows == 1 { with_room(sum) } else { crate::interrupt::room(sum) };
+    let room = if args.number_rows == 1 { with_room(sum) } else { plan::limits::room(sum) };
     room.map_err(|error| DataFusionError::External(Box::new(error)))
 }

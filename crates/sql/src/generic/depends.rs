@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plan::catalog::{TableDef, TableId};
 use types::SqlResult;
 
 use crate::catalog::function::SystemFunction;
 use crate::catalog::view::ViewDef;
-use crate::catalog::{Catalog, NextNumber, TableDef, TableId};
+use crate::catalog::{Catalog, NextNumber};
 use crate::dml::compiled::is_same_table;
 use crate::parse::bind::has_moments;
 use crate::rewrite::clock;

@@ -13,12 +13,12 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility, lit};
 use datafusion_optimizer::AnalyzerRule;
+use plan::limits::{FOLDED_BYTES_MAX, is_too_large_to_fold};
 use types::SqlState;
 
 use crate::expr::scalar;
 use crate::functions::as_case;
 use crate::functions::library::LIBRARY;
-use crate::interrupt::{FOLDED_BYTES_MAX, is_too_large_to_fold};
 use crate::walk::nodes::{Nodes, erased};
 
 /// Folds what is made of literals only.

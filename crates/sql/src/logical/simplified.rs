@@ -14,8 +14,8 @@ use datafusion_expr::{
     BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use plan::limits;
 
-use crate::interrupt;
 use crate::logical::constants::makes_long_text;
 use crate::walk::nodes::{Nodes, erased};
 
@@ -33,7 +33,7 @@ pub(crate) fn simplified(
         saved.push(names.save(&expr));
         expr.transform_up(with_opaque_operands)
     }))?;
-    let simplified = interrupt::folding(|| simplify(opaque.data))?;
+    let simplified = limits::folding(|| simplify(opaque.data))?;
     let changed = folded.transformed || simplified.transformed;
     if !opaque.transformed {
         return Ok(Transformed::new_transformed(simplified.data, changed));

@@ -6,6 +6,7 @@ use datafusion_common::alias::AliasGenerator;
 use datafusion_expr::LogicalPlan;
 use datafusion_optimizer::AnalyzerRule;
 use datafusion_sql::sqlparser::ast;
+use plan::Node;
 use types::described::Origin;
 use types::{SqlError, SqlResult};
 
@@ -21,7 +22,6 @@ use crate::logical::{constants, decorrelation, leftovers, rules, separate, set_a
 use crate::optimize::{join_order, shared};
 use crate::options::PlannerOptions;
 use crate::parse::parameter::Parameter;
-use crate::plan::Node;
 
 /// A query as a plan, and where each of its columns comes from.
 pub(crate) struct Optimized {

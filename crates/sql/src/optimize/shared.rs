@@ -12,6 +12,7 @@ use datafusion_common::{DataFusionError, ExprSchema, Result};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias};
 use datafusion_sql::sqlparser::ast::{CteAsMaterialized, Query, Visitor};
+use plan::Node;
 use stdx::{HashMap, HashSet};
 use types::SqlResult;
 
@@ -20,7 +21,6 @@ use crate::options::PlannerOptions;
 use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SERIES;
 use crate::physical::shared::SharedQuery;
-use crate::plan::Node;
 use crate::walk::Walk;
 use crate::walk::nodes::{Nodes, erased, erased_ref};
 

@@ -3,10 +3,10 @@
 use datafusion_sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation as Operation, DropBehavior, RenameTableNameKind,
 };
+use plan::constraints::ColumnDefault;
 use types::{SqlError, SqlResult};
 
 use super::constraint;
-use crate::constraints::ColumnDefault;
 use crate::parse::column_type::column_type;
 use crate::parse::object_name::{identifier, name, relation};
 use crate::parse::statement::alter::{AlterTable, Alteration};

@@ -7,17 +7,17 @@ use datafusion_sql::sqlparser::ast::{
     self, ColumnOption, ConstraintReferenceMatchKind, GeneratedAs, ReferentialAction as Action,
     TableConstraint,
 };
+use plan::constraints::{ColumnDefault, Identity, ReferentialAction};
+use plan::sequence::{Sequence, SequenceOptions};
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::deferral;
-use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
 use crate::parse::column_type::column_type;
 use crate::parse::ddl::{index_columns, nulls_not_distinct};
 use crate::parse::include;
 use crate::parse::normalise::printed;
 use crate::parse::object_name::{identifier, name};
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
-use crate::sequence::{Sequence, SequenceOptions};
 use crate::walk::visit_expressions;
 
 pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {

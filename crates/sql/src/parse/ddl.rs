@@ -1,9 +1,9 @@
 //! `CREATE TABLE`, `CREATE INDEX`, `DROP`, and the names of types.
 
 use datafusion_sql::sqlparser::ast::{self, IndexColumn, ObjectType};
+use plan::catalog::{IndexMethod, KeyOrder, TableStorage};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::{IndexMethod, KeyOrder, TableStorage};
 use crate::parse::constraint;
 use crate::parse::object_name::{identifier, name, relation};
 use crate::parse::statement::create::{CreateIndex, CreateTable, Drop, DropObject, OnCommit};

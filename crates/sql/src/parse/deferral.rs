@@ -2,11 +2,11 @@
 
 use datafusion_sql::sqlparser::ast::{ConstraintCharacteristics, DeferrableInitial};
 use datafusion_sql::sqlparser::tokenizer::Token;
+use plan::constraints::Deferral;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
 use super::words::Words;
-use crate::constraints::Deferral;
 use crate::parse::statement::alter::{AlterTable, Alteration};
 use crate::parse::statement::constraint::SetConstraints;
 

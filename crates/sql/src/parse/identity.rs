@@ -4,11 +4,11 @@
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use plan::constraints::ColumnDefault;
 use types::SqlResult;
 
 use super::tokens::Tokens;
 use super::words::Words;
-use crate::constraints::ColumnDefault;
 use crate::parse::statement::Statement;
 use crate::parse::statement::alter::Alteration;
 

@@ -1,13 +1,13 @@
 //! `CREATE SEQUENCE` and `ALTER SEQUENCE`, read from the tokens: the grammar of PostgreSQL 15.
 
 use datafusion_sql::sqlparser::tokenizer::Token;
+use plan::sequence::SequenceOptions;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
 use super::words::Words;
 use crate::parse::statement::Statement;
 use crate::parse::statement::sequence::{AlterSequence, CreateSequence, SequenceChange};
-use crate::sequence::SequenceOptions;
 
 /// The statement, if it is one of these.
 pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {

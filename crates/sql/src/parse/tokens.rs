@@ -3,9 +3,8 @@
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::ParserError;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use plan::generated::NAME_MAX;
 use types::{SqlError, SqlResult, SqlState};
-
-use crate::quote::unspelled::NAME_MAX;
 
 /// The tokens of one statement.
 pub(crate) type Tokens = Vec<TokenWithSpan>;

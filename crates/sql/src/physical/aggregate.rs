@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
 use datafusion_expr::{Aggregate, LogicalPlan};
+use plan::catalog::TableStorage;
+use plan::expr::{AggregateExpr, Expr, as_words};
+use plan::{Node, Operator};
 use types::SqlResult;
 
 use super::{Built, Physical, built_as, projected};
-use crate::catalog::TableStorage;
 use crate::estimate::{ColumnProfile, KeyProfile, Profile};
-use crate::expr::aggregate::AggregateExpr;
-use crate::expr::scalar::Expr;
-use crate::expr::words::as_words;
-use crate::plan::{Node, Operator};
+use crate::expr::{aggregate, scalar};
 
 impl Physical<'_> {
     pub(super) fn aggregate(&self, aggregate: &Aggregate) -> SqlResult<Built> {
@@ -22,12 +21,12 @@ impl Physical<'_> {
         let mut group_by = aggregate
             .group_expr
             .iter()
-            .map(|e| Expr::compile(e, &input.schema))
+            .map(|e| scalar::compile(e, &input.schema))
             .collect::<SqlResult<Vec<_>>>()?;
         let mut aggregates = aggregate
             .aggr_expr
             .iter()
-            .map(|e| AggregateExpr::compile(e, &input.schema))
+            .map(|e| aggregate::compile(e, &input.schema))
             .collect::<SqlResult<Vec<_>>>()?;
         let groups = projected(&aggregate.group_expr, &input);
         let profile = grouped(groups, aggregates.len());

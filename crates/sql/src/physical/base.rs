@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, TableScan};
+use plan::IndexRef;
+use plan::catalog::{TableDef, TableStorage};
 
 use crate::analyze::tables::CatalogTable;
-use crate::catalog::{TableDef, TableStorage};
 use crate::cost::{Fetched, Remote};
 use crate::estimate::Profile;
-use crate::plan::IndexRef;
 
 /// Rows of a vector of a column table (`docs/format/block.md`).
 pub(super) const VECTOR_ROWS: f64 = 1024.0;

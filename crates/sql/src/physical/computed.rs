@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema};
 use datafusion_common::{Column, DFSchema, TableReference};
 use datafusion_expr::Expr as Logical;
+use plan::Operator;
+use plan::expr::Expr;
 use types::SqlResult;
 
 use super::{Built, Physical, built_as, column_of, column_position, projected};
 use crate::error::from_library;
-use crate::expr::scalar::Expr;
-use crate::plan::Operator;
+use crate::expr::scalar;
 
 impl Physical<'_> {
     /// The input with those of the expressions that may take long, or much memory, as columns
@@ -32,7 +33,7 @@ impl Physical<'_> {
             if column_position(expr, &input.schema).is_some() {
                 continue;
             }
-            let value = Expr::compile(expr, &input.schema)?;
+            let value = scalar::compile(expr, &input.schema)?;
             if !value.is_heavy() {
                 continue;
             }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use datafusion_common::JoinType;
+use plan::{HashJoin, HashJoinKind, NestedLoopJoin, Operator};
 use types::SqlResult;
 
 use super::join::Sides;
 use super::{Built, Physical, built_as, nullable};
-use crate::expr::scalar::Expr;
-use crate::plan::{HashJoin, HashJoinKind, NestedLoopJoin, Operator};
+use crate::expr::scalar;
 
 /// The kind of a join seen from its build side.
 fn kind(join_type: JoinType, build_left: bool) -> HashJoinKind {
@@ -82,7 +82,7 @@ impl Physical<'_> {
         let keys = |left: bool| {
             let side = if left { &sides.left } else { &sides.right };
             let expr = |p: &super::join::Pair| if left { p.left.clone() } else { p.right.clone() };
-            let compiled = sides.pairs.iter().map(|p| Expr::compile(&expr(p), &side.schema));
+            let compiled = sides.pairs.iter().map(|p| scalar::compile(&expr(p), &side.schema));
             compiled.collect::<SqlResult<Vec<_>>>()
         };
         let (build_keys, probe_keys) = (keys(build_left)?, keys(!build_left)?);
@@ -121,7 +121,7 @@ impl Physical<'_> {
         let (first, second) =
             if swap { (&sides.right, &sides.left) } else { (&sides.left, &sides.right) };
         let names = super::joined_names(&first.schema, &second.schema)?;
-        let filter = condition.map(|c| Expr::compile(&c, &names)).transpose()?;
+        let filter = condition.map(|c| scalar::compile(&c, &names)).transpose()?;
         let own = self.costs.nested_loop(l, r, sides.profile.rows);
         let cost = sides.left.node.cost + sides.right.node.cost + own;
         let join_type = sides.join.join_type;

@@ -2,13 +2,14 @@
 
 use datafusion_common::{JoinType, NullEquality};
 use datafusion_expr::{Expr as Logical, ExprSchemable, Join};
+use plan::expr::Expr;
 use types::{SqlError, SqlResult};
 
 use super::base::{Base, base_of};
 use super::{Built, Physical, column_position, joined_names};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 
 /// One side of an equality of a join.
 pub(super) struct Pair {
@@ -205,6 +206,6 @@ impl Sides<'_> {
     pub fn filter_over(&self, first: &Built, second: &Built) -> SqlResult<Option<Expr>> {
         let Some(filter) = &self.join.filter else { return Ok(None) };
         let schema = joined_names(&first.schema, &second.schema)?;
-        Expr::compile(filter, &schema).map(Some)
+        scalar::compile(filter, &schema).map(Some)
     }
 }

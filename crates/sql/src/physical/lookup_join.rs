@@ -6,6 +6,8 @@ use std::sync::Arc;
 use datafusion_common::{DFSchema, JoinType, TableReference};
 use datafusion_expr::utils::conjunction as all_of;
 use datafusion_expr::{Expr as Logical, ExprSchemable};
+use plan::expr::Expr;
+use plan::{LookupJoin, LookupKind, Operator};
 use types::SqlResult;
 
 use super::base::{Base, Tree, fetched};
@@ -14,8 +16,7 @@ use super::ranges::exactly;
 use super::{Built, Physical, built_as, column_position, nullable};
 use crate::cost::Probe;
 use crate::error::from_library;
-use crate::expr::scalar::Expr;
-use crate::plan::{LookupJoin, LookupKind, Operator};
+use crate::expr::scalar;
 use crate::quote::unspelled::unspelled;
 
 /// The kind of an index join; `None` where the inner side must not be the looked-up one.
@@ -150,12 +151,12 @@ impl Physical<'_> {
         let unused = sides.pairs.iter().zip(&used).filter(|(_, used)| !**used);
         let rest = unused.map(|(p, _)| p.left.clone().eq(p.right.clone()));
         let condition = all_of(rest.chain(sides.join.filter.clone()));
-        let filter = condition.map(|c| Expr::compile(&c, &names)).transpose()?;
+        let filter = condition.map(|c| scalar::compile(&c, &names)).transpose()?;
         let inner_filter =
             match all_of(base.scan.filters.iter().filter(|f| !super::scan::always(f)).cloned()) {
                 Some(own) => {
                     let names = super::scan::names(&base.scan.table_name, &base.def, &columns)?;
-                    Some(Expr::compile(&own, &names)?)
+                    Some(scalar::compile(&own, &names)?)
                 }
                 None => None,
             };
@@ -197,12 +198,12 @@ impl Physical<'_> {
     ) -> SqlResult<Expr> {
         if let Some(key) = keys.iter().find(|k| k.ordinal == ordinal) {
             used[key.pair] = true;
-            return Expr::compile(key.outer, &outer.schema);
+            return scalar::compile(key.outer, &outer.schema);
         }
         let ty = base.def.schema.columns[ordinal].ty.arrow();
         let constant = base.constants().into_iter().find(|(o, _)| *o == ordinal);
         match constant.and_then(|(_, v)| exactly(v, &ty)) {
-            Some(value) => Ok(Expr::literal(value)),
+            Some(value) => Ok(scalar::literal(value)),
             None => Err(types::SqlError::internal("a key column without a value")),
         }
     }

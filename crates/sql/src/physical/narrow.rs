@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion_common::{DFSchema, DFSchemaRef};
-
-use crate::plan::{Node, Operator};
+use plan::{Node, Operator};
 
 /// The node producing only the columns at `positions`, in that order; the node as it was, where it
 /// has no output list.

@@ -7,9 +7,8 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::utils::split_binary;
 use datafusion_expr::{Expr, Operator};
-
-use crate::catalog::TableDef;
-use crate::plan::KeyRange;
+use plan::KeyRange;
+use plan::catalog::TableDef;
 
 /// Most ranges of one scan: each costs a descent.
 const RANGES_MAX: usize = 1000;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use datafusion_expr::{RecursiveQuery, TableScan};
+use plan::{Node, Operator, Recursion};
 use types::SqlResult;
 
 use super::rows::cast_to;
 use super::{Built, Physical, built, built_as, nullable};
 use crate::analyze::tables::WorkTable;
 use crate::estimate::{ColumnProfile, Profile};
-use crate::plan::{Node, Operator, Recursion};
 
 /// Rounds that a recursion is expected to take.
 const ROUNDS_GUESS: f64 = 10.0;

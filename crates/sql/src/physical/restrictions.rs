@@ -5,13 +5,13 @@ use std::ops::Bound;
 
 use datafusion_common::{ScalarValue, TableReference};
 use datafusion_expr::{BinaryExpr, Expr as Logical, Operator};
+use plan::catalog::{TableDef, TableStorage};
+use plan::{Restriction, RestrictionTest};
 use types::{LogicalType, SqlResult};
 
 use super::ranges::{Demand, DemandKind, demands, exactly};
 use super::scan::{Wanted, names};
-use crate::catalog::{TableDef, TableStorage};
-use crate::expr::scalar::Expr;
-use crate::plan::{Restriction, RestrictionTest};
+use crate::expr::scalar;
 
 /// Most values that one restriction compares with: each is one look at the values of a column.
 const VALUES_MAX: usize = 16;
@@ -32,7 +32,7 @@ pub(super) fn restrictions(
         if !has_order(wanted.def.schema.columns[column].ty) {
             continue;
         }
-        let predicate = Expr::compile(predicate, &names(table, wanted.def, &[column])?)?;
+        let predicate = scalar::compile(predicate, &names(table, wanted.def, &[column])?)?;
         found.push(Restriction { column, test, predicate });
         complete.extend(says_all.then_some(number));
     }

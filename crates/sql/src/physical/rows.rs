@@ -6,15 +6,15 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use datafusion_common::DFSchema;
 use datafusion_expr::{EmptyRelation, FetchType, Limit, SkipType, Union, Values};
+use plan::expr::Expr;
+use plan::{Node, Operator, limits};
 use types::{SqlError, SqlResult};
 
 use super::{Built, Physical, built_as, nullable};
 use crate::cast::floats::cast_exactly;
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
-use crate::expr::scalar::Expr;
-use crate::interrupt;
-use crate::plan::{Node, Operator};
+use crate::expr::scalar;
 
 /// Rows of literals that are put together at once.
 const VALUES_AT_ONCE: usize = 1024;
@@ -47,16 +47,16 @@ impl Physical<'_> {
         let mut known = Known::new(&schema);
         let mut parts = vec![];
         for row in &values.values {
-            interrupt::go_on()?;
-            let exprs = row.iter().map(|expr| Expr::compile(expr, &DFSchema::empty()));
+            limits::go_on()?;
+            let exprs = row.iter().map(|expr| scalar::compile(expr, &DFSchema::empty()));
             let exprs = exprs.collect::<SqlResult<Vec<_>>>()?;
             let cell = |(expr, field): (&Expr, &Arc<arrow_schema::Field>)| {
-                let value = interrupt::folding(|| expr.evaluate(&one))?;
+                let value = limits::folding(|| expr.evaluate(&one))?;
                 cast_exactly(&value, field.data_type()).map_err(from_library)
             };
             match exprs.iter().zip(schema.fields()).map(cell).collect::<SqlResult<Vec<_>>>() {
                 Ok(cells) => known.push(cells)?,
-                Err(error) if interrupt::is_too_large_to_fold(&error) => {
+                Err(error) if limits::is_too_large_to_fold(&error) => {
                     parts.extend(known.node()?);
                     parts.push(computed_later(exprs, &schema, &one));
                 }
@@ -154,7 +154,7 @@ impl<'a> Known<'a> {
 /// A row with a value that is too large to be computed before the statement runs.
 fn computed_later(exprs: Vec<Expr>, schema: &SchemaRef, one: &RecordBatch) -> Node {
     let exprs = exprs.into_iter().zip(schema.fields());
-    let exprs = exprs.map(|(expr, field)| expr.cast(field.data_type())).collect();
+    let exprs = exprs.map(|(expr, field)| scalar::cast(expr, field.data_type())).collect();
     let input = Box::new(node(Operator::Values(one.clone()), &one.schema(), 1));
     node(Operator::Project { input, exprs, as_words: false }, schema, 1)
 }
@@ -176,7 +176,7 @@ pub(super) fn cast_to(node: Node, types: &arrow_schema::SchemaRef) -> Node {
     if node.schema.fields().iter().zip(types.fields()).all(same) {
         return node;
     }
-    let column = |i: usize| super::column_of(&node, i).cast(types.field(i).data_type());
+    let column = |i: usize| scalar::cast(super::column_of(&node, i), types.field(i).data_type());
     let exprs: Vec<Expr> = (0..types.fields().len()).map(column).collect();
     let (rows, cost) = (node.rows, node.cost);
     let operator = Operator::Project { input: Box::new(node), exprs, as_words: false };

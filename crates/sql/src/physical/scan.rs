@@ -7,6 +7,9 @@ use std::sync::Arc;
 use datafusion_common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
 use datafusion_expr::utils::{conjunction as all_of, split_conjunction};
 use datafusion_expr::{Expr as Logical, TableScan};
+use plan::catalog::{IndexDef, TableDef, TableStorage};
+use plan::expr::Expr;
+use plan::{Access, First, IndexRef, KeyRange, Operator, Scan};
 use types::{SqlError, SqlResult};
 
 use super::base::{VECTOR_ROWS, body_bytes, fetched, tree_pages};
@@ -14,13 +17,11 @@ use super::ranges::{Demand, Ranges, demands, equalities, ranges};
 use super::restrictions::{restricted_columns, restrictions};
 use super::{Built, Physical, WantedFirst, built_as};
 use crate::analyze::tables::{CatalogTable, WorkTable};
-use crate::catalog::{IndexDef, TableDef, TableStorage};
 use crate::cost::{ColumnScan, ColumnSet, Fetched};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
-use crate::expr::scalar::Expr;
+use crate::expr::scalar;
 use crate::physical::shared::SharedQuery;
-use crate::plan::{Access, First, IndexRef, KeyRange, Operator, Scan};
 
 /// A way to the rows with its price.
 struct Path {
@@ -325,7 +326,7 @@ fn remaining(
         Some(table) => names(&table, wanted.def, &columns)?,
         None => DFSchema::empty(),
     };
-    let filter = all_of(left).map(|f| Expr::compile(&f, &names)).transpose()?;
+    let filter = all_of(left).map(|f| scalar::compile(&f, &names)).transpose()?;
     Ok((columns, filter))
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion_expr::{LogicalPlan, TableScan, TableSource};
+use plan::{CteScan, Node, Operator};
 use types::SqlResult;
 
 use super::rows::cast_to;
 use super::{Built, Physical, built, nullable};
 use crate::estimate::Profile;
 use crate::options::PlannerOptions;
-use crate::plan::{CteScan, Node, Operator};
 
 /// The plan of a shared query, and the query as those see it that name it.
 pub(crate) fn shared_query(

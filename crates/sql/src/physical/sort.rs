@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use datafusion_expr::{LogicalPlan, Sort};
+use plan::Operator;
+use plan::expr::SortKey;
 use types::SqlResult;
 
 use super::base::{Base, base_of};
 use super::{Built, Physical, WantedFirst, built_as, column_position};
 use crate::estimate::Profile;
-use crate::expr::scalar::Expr;
-use crate::expr::sort_key::SortKey;
-use crate::plan::Operator;
+use crate::expr::scalar;
 
 impl Physical<'_> {
     pub(super) fn sort(&self, sort: &Sort) -> SqlResult<Built> {
@@ -28,7 +28,7 @@ impl Physical<'_> {
         let mut order = sort.expr.clone();
         let input = self.computed(input, "sort key ", order.iter_mut().map(|key| &mut key.expr))?;
         let key = |e: &datafusion_expr::SortExpr| {
-            let expr = Expr::compile(&e.expr, &input.schema)?;
+            let expr = scalar::compile(&e.expr, &input.schema)?;
             Ok(SortKey { expr, descending: !e.asc, nulls_first: e.nulls_first })
         };
         let keys = order.iter().map(key).collect::<SqlResult<Vec<_>>>()?;

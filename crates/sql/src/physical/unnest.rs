@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
 use datafusion_expr::Unnest;
+use plan::expr::Expr;
+use plan::{Node, Operator, UnnestColumn, Unnested};
 use types::{SqlError, SqlResult, zone};
 
 use super::{Built, Physical, built};
 use crate::estimate::{ColumnProfile, Profile};
-use crate::expr::scalar::Expr;
-use crate::expr::series::Series;
-use crate::plan::{Node, Operator, UnnestColumn, Unnested};
+use crate::expr::series;
 
 /// Elements of an array of unknown length.
 const ELEMENTS_GUESS: f64 = 10.0;
@@ -47,7 +47,7 @@ impl Physical<'_> {
 /// series is made as its values are wanted. `None` where column `at` is no such array.
 fn as_series(node: &mut Node, at: usize) -> Option<Unnested> {
     let Operator::Project { exprs, .. } = &mut node.operator else { return None };
-    let [start, stop, step] = Series::bounds(exprs.get(at)?)?;
+    let [start, stop, step] = series::bounds(exprs.get(at)?)?;
     let mut fields = node.schema.fields().to_vec();
     let field =
         |name: &str, expr: &Expr| Arc::new(Field::new(name, expr.data_type().clone(), true));

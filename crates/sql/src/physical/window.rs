@@ -6,13 +6,13 @@ use arrow_schema::{Field, Schema};
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::WindowFunctionParams;
 use datafusion_expr::{Expr as Logical, Window};
+use plan::Operator;
 use types::SqlResult;
 
 use super::{Built, Physical, built_as};
 use crate::error::from_library;
 use crate::estimate::ColumnProfile;
-use crate::expr::window::WindowExpr;
-use crate::plan::Operator;
+use crate::expr::window;
 
 impl Physical<'_> {
     pub(super) fn window(&self, window: &Window) -> SqlResult<Built> {
@@ -21,7 +21,7 @@ impl Physical<'_> {
         let mut calls = window.window_expr.clone();
         let input = self.computed(input, "window ", calls.iter_mut().flat_map(parts))?;
         let calls = calls.iter().zip(&window.window_expr);
-        let compile = |(call, shown)| WindowExpr::compile(call, shown, &input.schema);
+        let compile = |(call, shown)| window::compile(call, shown, &input.schema);
         let functions = calls.map(compile).collect::<SqlResult<Vec<_>>>()?;
         let rows = input.profile.rows;
         let cost = input.node.cost + self.costs.sort(rows, rows);

@@ -1,6 +1,8 @@
 //! Names, quoted and taken apart.
 
-use super::unspelled::{NAME_MAX, apart, meaning, shown, unspelled};
+use plan::generated::NAME_MAX;
+
+use super::unspelled::{apart, meaning, shown, unspelled};
 use super::{parse_name, quote_ident};
 
 #[test]

@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-/// Longest name of a statement, in bytes; what is longer is cut, as in PostgreSQL.
-pub(crate) const NAME_MAX: usize = 63;
+use plan::generated::NAME_MAX;
 
 /// Ends such names, but for a number.
 const BEYOND: &str = "_no_statement_can_spell_this_name_for_it_is_longer_than_those_are_cut_to_";

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use datafusion_common::ScalarValue;
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+use plan::catalog::{
+    ColumnStatistics, IndexDef, IndexId, IndexMethod, KeyOrder, TableDef, TableId, TableStatistics,
+    TableStorage,
+};
+use plan::constraints::{Constraints, Deferral};
 use serde::{Deserialize, Serialize};
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
-
-use crate::catalog::{
-    ColumnStatistics, IndexDef, IndexId, IndexMethod, KeyOrder, TableDef, TableId, TableStatistics,
-    TableStorage,
-};
-use crate::constraints::{Constraints, Deferral};
 
 /// Versions of the form; a file of a later one is refused. The second has included columns, the third hash
 /// indexes, the fourth indexes that uphold primary keys and deferrable constraints; each is written for tables

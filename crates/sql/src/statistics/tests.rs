@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
+use plan::catalog::{ColumnStatistics, IndexDef, IndexId, IndexMethod};
+use plan::constraints::Deferral;
 use types::{Column, LogicalType, Schema};
 
 use super::{column_statistics, decode_table, encode_table};
-use crate::catalog::{Catalog, ColumnStatistics, IndexDef, IndexId, IndexMethod};
-use crate::constraints::Deferral;
+use crate::catalog::Catalog;
 use crate::tests::tpch::Tpch;
 
 fn numbers(batches: &[Vec<Option<i64>>], rows: u64) -> ColumnStatistics {

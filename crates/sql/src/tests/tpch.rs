@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
+use plan::catalog::{
+    ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
+};
 use types::Schema;
 
-use crate::catalog::{
-    Catalog, ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
-    empty,
-};
+use crate::catalog::{Catalog, empty};
 use crate::parse::statement::Statement;
 use crate::parse::text::parse;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use plan::catalog::{IndexId, TableDef, TableId, TableStorage};
+use plan::constraints::{ColumnDefault, Deferral, ForeignKey};
 use sql::Draft;
-use sql::catalog::{IndexId, TableDef, TableId, TableStorage};
-use sql::constraints::{ColumnDefault, Deferral, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -82,7 +82,7 @@ impl Altered {
                 }
                 let name = self.primary_key_name();
                 self.draft.constraints.primary_key_name =
-                    name.filter(|n| *n != sql::generated(new, "", "pkey"));
+                    name.filter(|n| *n != plan::generated::generated(new, "", "pkey"));
                 self.keep_sequence_names();
                 self.draft.name = new.clone();
                 Ok(())
@@ -135,7 +135,7 @@ impl Altered {
     }
 
     fn primary_key_name(&self) -> Option<String> {
-        let usual = || sql::generated(&self.draft.name, "", "pkey");
+        let usual = || plan::generated::generated(&self.draft.name, "", "pkey");
         let key = !self.draft.primary_key.is_empty();
         key.then(|| self.draft.constraints.primary_key_name.clone().unwrap_or_else(usual))
     }

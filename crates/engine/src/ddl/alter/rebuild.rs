@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use sql::catalog::{TableDef, TableId};
-use sql::constraints::ForeignKey;
+use plan::catalog::{TableDef, TableId};
+use plan::constraints::ForeignKey;
 use sql::dml::{Defaults, assign, check_can_refer, converted};
 use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, SqlState};

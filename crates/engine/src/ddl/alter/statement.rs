@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{TableDef, TableId};
+use plan::catalog::{TableDef, TableId};
 use sql::parse::{AlterTable, Alteration};
 use storage::{Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};

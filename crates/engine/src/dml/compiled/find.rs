@@ -3,9 +3,8 @@
 use std::ops::Bound;
 
 use arrow_array::RecordBatch;
+use plan::{IndexRef, ScalarValue};
 use runtime::IoCounters;
-use sql::ScalarValue;
-use sql::plan::IndexRef;
 use storage::{Depth, Direction};
 use types::{SqlError, SqlResult, SqlState};
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, new_null_array};
-use sql::constraints::{ForeignKey, ReferentialAction};
+use plan::constraints::{ForeignKey, ReferentialAction};
 use sql::dml::{Defaults, assign};
 use types::SqlResult;
 use types::parse::ColumnParser;

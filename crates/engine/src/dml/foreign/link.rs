@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use sql::catalog::TableDef;
-use sql::constraints::ForeignKey;
+use plan::catalog::TableDef;
+use plan::constraints::ForeignKey;
 use sql::dml::{assign, equal, is_coarser};
 use types::parse::ColumnParser;
 use types::text::format_value;

@@ -1,8 +1,8 @@
 //! The columns of CSV files.
 
+use plan::catalog::TableStatistics;
 use runtime::sync::Cancel;
 use sql::FileCall;
-use sql::catalog::TableStatistics;
 use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions};
 use types::SqlResult;
 

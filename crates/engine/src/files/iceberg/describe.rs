@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use iceberg::{Content as Kind, DataFile, Deletes};
+use plan::catalog::TableStatistics;
 use runtime::sync::Cancel;
 use sql::FileCall;
-use sql::catalog::TableStatistics;
 use types::SqlResult;
 
 use super::file::TableFile;

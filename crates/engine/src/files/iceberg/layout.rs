@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use iceberg::{DataFile, Field, Transform};
-use sql::ScalarValue;
+use plan::ScalarValue;
 use types::{LogicalType, SqlError, SqlResult};
 
 use super::super::columns::{ColumnType, FileColumn};

@@ -1,8 +1,7 @@
 //! Data files that a condition excludes, by their partition and by the bounds that the manifest states.
 
 use iceberg::{Field, PartitionField, Transform, Value};
-use sql::ScalarValue;
-use sql::plan::RestrictionTest;
+use plan::{RestrictionTest, ScalarValue};
 use types::LogicalType;
 
 use super::super::restrict::{Bounds, excludes};

@@ -1,7 +1,7 @@
 //! Types and values of Iceberg as ours.
 
 use iceberg::{Type, Value};
-use sql::ScalarValue;
+use plan::ScalarValue;
 use types::{LogicalType, UTC};
 
 /// Microseconds of a day, the last of which is 24:00.

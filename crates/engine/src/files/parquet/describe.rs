@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_schema::Field;
 use parquet::basic::LogicalType as StoredType;
 use parquet::schema::types::SchemaDescriptor;
+use plan::catalog::TableStatistics;
 use runtime::sync::Cancel;
 use sql::FileCall;
-use sql::catalog::TableStatistics;
 use types::{LogicalType, SqlResult};
 
 use super::footer::ParquetFile;

@@ -4,8 +4,7 @@ use arrow_array::{Array, ArrayRef};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::SortOrder;
 use parquet::file::statistics::Statistics;
-use sql::ScalarValue;
-use sql::plan::RestrictionTest;
+use plan::{RestrictionTest, ScalarValue};
 use types::LogicalType;
 
 use super::super::convert;

@@ -9,11 +9,11 @@ use datafusion_sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, DataType, ExactNumberInfo, FunctionArg, FunctionArgExpr,
     FunctionArguments, SelectItem, TimezoneInfo, UnaryOperator,
 };
+use plan::catalog::TableDef;
 use types::LogicalType;
 use types::datetime::speaks_of_now;
 
 use super::values::{Values, is_now};
-use crate::catalog::TableDef;
 use crate::parse::dml::OnConflict;
 use crate::parse::object_name::identifier;
 use crate::point::placeholder;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast;
+use plan::catalog::{TableDef, TableStorage};
+use plan::expr::Expr;
 use types::SqlResult;
 
 use super::admitted::Scope;
@@ -13,12 +15,11 @@ use super::inserted::Inserted;
 use super::key::Key;
 use super::values::{Values, placed};
 use super::{FoundBy, Work};
-use crate::catalog::{Catalog, TableDef, TableStorage};
+use crate::catalog::Catalog;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::{compiled, qualified};
 use crate::dml::target::assigned;
 use crate::error::from_library;
-use crate::expr::scalar::Expr;
 use crate::parse::dml::{Assignment, Delete, Insert, Update};
 use crate::parse::statement::Statement;
 

@@ -7,10 +7,12 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use datafusion_common::ScalarValue;
+use plan::IndexRef;
+use plan::catalog::TableDef;
 use types::{SqlError, SqlResult};
 
 use super::{Compiled, RowRules, Work};
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::Catalog;
 use crate::dml::assign;
 use crate::dml::assign::{or_null, refuse_nulls};
 use crate::dml::conflict::Conflict;
@@ -21,7 +23,6 @@ use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
 use crate::parse::template::Template;
-use crate::plan::IndexRef;
 
 /// A statement that is compiled, with the values of its parameters.
 #[derive(Clone, Debug)]

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion_sql::sqlparser::ast;
+use plan::catalog::TableDef;
+use plan::constraints::ColumnDefault;
+use plan::expr::Expr;
 use types::datetime::speaks_of_now;
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, Schema, SqlError, SqlResult};
 
 use super::values::{Values, is_now, placed};
-use crate::catalog::{Catalog, TableDef};
-use crate::constraints::ColumnDefault;
+use crate::catalog::Catalog;
 use crate::dml::assign;
 use crate::dml::assign::{literal_as, or_null, refuse_nulls};
 use crate::dml::compiled::admitted::{Scope, number};
@@ -21,7 +23,6 @@ use crate::dml::expressions::compiled;
 use crate::dml::insert::{cell, incoming_schema, takes_values, targets_of};
 use crate::dml::target::{is_default, parsed};
 use crate::error::from_arrow;
-use crate::expr::scalar::Expr;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::parameter::Parameter;
 use crate::point::placeholder;

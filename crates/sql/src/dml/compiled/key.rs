@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
 use datafusion_sql::sqlparser::ast;
+use plan::IndexRef;
 use types::{Datum, LogicalType};
 
 use super::admitted::{Scope, number};
 use crate::parse::parameter::Parameter;
-use crate::plan::IndexRef;
 use crate::point::{conjuncts, placeholder, value};
 
 /// The values that the first columns of a key are equal to, in its order, with the types of the columns.

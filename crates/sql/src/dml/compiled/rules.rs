@@ -1,16 +1,17 @@
 //! What single rows must fulfil, compiled: columns that are computed from others, checks.
 
 use arrow_array::{ArrayRef, RecordBatch};
+use plan::catalog::TableDef;
+use plan::constraints::ColumnDefault;
+use plan::expr::Expr;
 use types::SqlResult;
 
 use super::admitted::Scope;
-use crate::catalog::{Catalog, TableDef};
-use crate::constraints::ColumnDefault;
+use crate::catalog::Catalog;
 use crate::dml::assign;
 use crate::dml::expressions::{checks, generated_columns};
 use crate::dml::target::parsed;
 use crate::error::from_arrow;
-use crate::expr::scalar::Expr;
 
 /// The columns of a table that are computed from others, and the conditions that no row of it may make
 /// false.

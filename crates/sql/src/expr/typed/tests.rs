@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions
 use arrow_schema::Schema;
 use arrow_select::filter::filter;
 use datafusion_physical_expr::PhysicalExpr;
+use plan::expr::as_words;
 use stdx::Prng;
 use types::SqlState;
 use types::text::format_value;
@@ -17,9 +18,9 @@ use types::text::format_value;
 use super::replace;
 use crate::analyze::expression::bind;
 use crate::error::from_library;
-use crate::expr::scalar::{Expr, compile_physical};
+use crate::expr::scalar;
+use crate::expr::scalar::compile_physical;
 use crate::expr::typed::Typed;
-use crate::expr::words::as_words;
 
 mod forms;
 mod grow;
@@ -115,12 +116,12 @@ fn check_words(
 ) -> Result<(), String> {
     let words = in_words(batch);
     let (bound, schema) = bind(text, &batch.schema()).map_err(|error| error.to_string())?;
-    let expr = Expr::compile(&bound, &schema).map_err(|error| error.to_string())?;
+    let expr = scalar::compile(&bound, &schema).map_err(|error| error.to_string())?;
     for value in [expr.evaluate(&words), expr.evaluate_as_words(&words)] {
         match (value, expected) {
             (Err(_), Err(_)) => {}
             (value, expected) => {
-                let value = value.map(|value| crate::expr::words::widened(&value));
+                let value = value.map(|value| plan::expr::widened(&value));
                 let value = value.map_err(|error| error.to_string());
                 difference(&value, expected).map_err(|why| format!("of words: {why}"))?;
             }
@@ -138,7 +139,7 @@ fn in_words(batch: &RecordBatch) -> RecordBatch {
     };
     let columns: Vec<ArrayRef> = batch.columns().iter().map(column).collect();
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let schema = crate::expr::words::schema_of(&batch.schema(), &columns);
+    let schema = plan::expr::schema_of(&batch.schema(), &columns);
     RecordBatch::try_new_with_options(schema, columns, &rows).unwrap()
 }
 

@@ -9,16 +9,16 @@ use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StringViewArray, UInt3
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 use arrow_select::take::take;
+use plan::expr::value_bytes;
+use plan::limits;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::cast::strict::STRICT_CAST;
 use crate::cast::text::cast_text;
 use crate::error::{from_arrow, from_library};
-use crate::expr::footprint::value_bytes;
 use crate::functions::scalar::arrays::{SERIES_MAX, list_of};
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::returns::{int, text};
-use crate::interrupt;
 
 pub(crate) fn register(functions: &mut Functions) {
     dimensions(functions);
@@ -155,7 +155,7 @@ fn filled(args: &Args<'_>) -> SqlResult<ArrayRef> {
     for row in 0..args.rows {
         let length = length(sizes, row)?;
         let value_bytes = value_bytes(&value.slice(row, 1)) + size_of::<i128>() + size_of::<u32>();
-        interrupt::room(length.saturating_mul(value_bytes))?;
+        limits::room(length.saturating_mul(value_bytes))?;
         places.extend(std::iter::repeat_n(row as u32, length));
         lengths.push(length);
     }

@@ -9,17 +9,18 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray, UInt32Ar
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
+use plan::limits;
+use types::datetime::{shifted, shifted_instant};
 use types::text::format_value;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::cast::strict;
 use crate::error::from_arrow;
 use crate::functions::order::comparator;
+use crate::functions::scalar::overload;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::padding::with_room;
 use crate::functions::scalar::returns::{boolean, int, text};
-use crate::functions::scalar::{dates, overload};
-use crate::interrupt;
 use crate::parse::set_functions::SERIES;
 
 pub(crate) fn register(functions: &mut Functions) {
@@ -127,7 +128,7 @@ fn put_together(texts: impl Iterator<Item = String>, between: &str) -> SqlResult
     let mut out = String::new();
     for (number, text) in texts.enumerate() {
         let between = if number == 0 { "" } else { between };
-        interrupt::go_on()?;
+        limits::go_on()?;
         // Asked for whenever it doubles.
         let length = out.len() + between.len() + text.len();
         if length > out.capacity() {
@@ -174,15 +175,14 @@ fn series(functions: &mut Functions) {
     for params in [&[Ty::Big, Ty::Big] as &'static [Ty], &[Ty::Big, Ty::Big, Ty::Big]] {
         functions.strict(SERIES, params, big, integers);
     }
-    functions
-        .strict(SERIES, &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| points(args, dates::shifted));
+    functions.strict(SERIES, &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| points(args, shifted));
     for params in [&[Ty::Num, Ty::Num] as &'static [Ty], &[Ty::Num, Ty::Num, Ty::Num]] {
         functions.strict(SERIES, params, numerics_type, numerics);
     }
     let instants =
         |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::TimestampTz.array_of().arrow();
     functions.strict(SERIES, &[Ty::Tz, Ty::Tz, Ty::Interval], instants, |args| {
-        points(args, dates::shifted_instant)
+        points(args, shifted_instant)
     });
     functions.volatile(SERIES);
 }
@@ -240,8 +240,8 @@ fn check_length(length: i64) -> SqlResult<()> {
     if length > SERIES_MAX {
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the series is too long"));
     }
-    interrupt::go_on()?;
-    interrupt::room(usize::try_from(length).unwrap_or(0) * size_of::<i128>())
+    limits::go_on()?;
+    limits::room(usize::try_from(length).unwrap_or(0) * size_of::<i128>())
 }
 
 fn integers(args: &Args<'_>) -> SqlResult<ArrayRef> {

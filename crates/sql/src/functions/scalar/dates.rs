@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use types::datetime::infinite::{is_finite, is_finite_date, midnight};
-use types::datetime::{Civil, civil_of, days_of};
+use types::datetime::{Civil, civil_of, days_of, shifted, shifted_instant};
 use types::equality::{canonical, canonical_type, interval_length};
 use types::moment::{DIGITS_MAX, rounded};
 use types::zone::{self, Zone};
@@ -268,42 +268,6 @@ fn refuse_infinite(a: i64, b: i64) -> SqlResult<()> {
     }
 }
 
-/// Months first, then days, then time; a day that the month has not becomes its last. Infinity stays what
-/// it is.
-pub(crate) fn shifted(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResult<i64> {
-    if !is_finite(point) {
-        return Ok(point);
-    }
-    let error = || out_of_range("timestamp out of range");
-    let (days, clock) = (point.div_euclid(DAY), point.rem_euclid(DAY));
-    let mut days = days;
-    if s.months != 0 {
-        let Civil { year, month, day } = civil_of(days);
-        let months = year * 12 + i64::from(month) - 1 + sign * i64::from(s.months);
-        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) as i32 + 1);
-        let fitting = (28..=day).rev().find_map(|d| days_of(year, month, d));
-        days = fitting.or_else(|| days_of(year, month, day)).ok_or_else(error)?;
-    }
-    days.checked_add(sign * i64::from(s.days))
-        .and_then(|d| d.checked_mul(DAY))
-        .and_then(|p| p.checked_add(clock))
-        .and_then(|p| p.checked_add(sign.checked_mul(micros(s) as i64)?))
-        .filter(|p| is_finite(*p))
-        .ok_or_else(error)
-}
-
-/// Months and days by the calendar of the session's zone, time as it passes.
-pub(crate) fn shifted_instant(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResult<i64> {
-    let zone = zone::current().zone;
-    let calendar = IntervalMonthDayNano::new(s.months, s.days, 0);
-    let clock = IntervalMonthDayNano::new(0, 0, s.nanoseconds);
-    let point = match (s.months, s.days) {
-        (0, 0) => point,
-        _ => zone.instant_of(shifted(zone.local_of(point), calendar, sign)?),
-    };
-    shifted(point, clock, sign)
-}
-
 /// Local time of an instant in the zone of the session.
 fn local(instant: i64) -> i64 {
     zone::current().zone.local_of(instant)
@@ -525,13 +489,5 @@ fn truncated_span(field: &str, s: IntervalMonthDayNano) -> SqlResult<IntervalMon
         "millisecond" | "milliseconds" => clock(1_000),
         "microsecond" | "microseconds" => clock(1),
         _ => Err(invalid_parameter(format!("unit \"{field}\" not recognized for type interval"))),
-    }
-}
-
-/// The timestamp, or the instant, an interval after another one.
-pub(crate) fn after(at: i64, step: IntervalMonthDayNano, is_instant: bool) -> SqlResult<i64> {
-    match is_instant {
-        true => crate::functions::scalar::dates::shifted_instant(at, step, 1),
-        false => crate::functions::scalar::dates::shifted(at, step, 1),
     }
 }

@@ -15,9 +15,10 @@ use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use plan::expr::value_bytes;
+use plan::limits;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use crate::expr::footprint::value_bytes;
 use crate::interrupt;
 
 /// A kind of parameter.
@@ -106,7 +107,7 @@ impl Args<'_> {
         f: impl Fn(usize) -> SqlResult<Option<T>>,
     ) -> SqlResult<C> {
         let one = |row: usize| {
-            interrupt::go_on()?;
+            limits::go_on()?;
             if self.is_null(row) { Ok(None) } else { f(row) }
         };
         (0..self.rows).map(one).collect()
@@ -125,9 +126,9 @@ impl Args<'_> {
         &self,
         f: impl Fn(usize) -> SqlResult<Option<String>>,
     ) -> SqlResult<ArrayRef> {
-        let counted = interrupt::Counted::default();
+        let counted = limits::Counted::default();
         let one = |row: usize| {
-            interrupt::go_on()?;
+            limits::go_on()?;
             let text = f(row)?;
             counted.add(text.as_ref().map_or(0, String::len))?;
             Ok(text)
@@ -345,14 +346,14 @@ impl ScalarUDFImpl for Function {
             });
         }
         interrupt::check()?;
-        let counted = interrupt::taken();
+        let counted = limits::taken();
         let call = Args { arrays: &arrays, rows, ty: args.return_field.data_type() };
         let result = match !overload.nulls && (0..rows).all(|row| call.is_null(row)) && rows > 0 {
             true => Ok(arrow_array::new_null_array(call.ty, rows)),
             false => (overload.body)(&call),
         };
         let array = result
-            .and_then(|array| interrupt::take_rest(value_bytes(&array), counted).map(|()| array))
+            .and_then(|array| limits::take_rest(value_bytes(&array), counted).map(|()| array))
             .map_err(|e| DataFusionError::External(Box::new(e)))?;
         Ok(ColumnarValue::Array(array))
     }

@@ -1,10 +1,10 @@
 //! Functions that make texts longer, with PostgreSQL's limit on how long; and single characters.
 
+use plan::limits;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter};
 use crate::functions::scalar::returns::text;
-use crate::interrupt;
 
 /// Longest text that a function makes, in bytes: what PostgreSQL allocates at most at once.
 const TEXT_BYTES_MAX: usize = 0x3fff_ffff;
@@ -55,7 +55,7 @@ fn pad(args: &Args<'_>, row: usize, left: bool) -> SqlResult<Option<String>> {
 /// 54000 beyond what a text may have, 53200.
 pub(crate) fn with_room(bytes: usize) -> SqlResult<()> {
     match bytes <= TEXT_BYTES_MAX {
-        true => interrupt::room(bytes),
+        true => limits::room(bytes),
         false => Err(too_long()),
     }
 }

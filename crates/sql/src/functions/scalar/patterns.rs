@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use plan::limits;
 use types::SqlResult;
 
 use crate::functions::scalar::arrays::text_lists;
 use crate::functions::scalar::overload::{Args, Functions, Overload, Ty};
 use crate::functions::scalar::regexps::operator_pattern;
 use crate::functions::scalar::returns::{text, text_array};
-use crate::interrupt;
 
 /// Memory of a piece of a text besides its letters while it is made: its own text, and its place in
 /// an array.
@@ -54,7 +54,7 @@ fn split(args: &Args<'_>, row: usize) -> SqlResult<Option<Vec<Option<String>>>> 
         Some("") => 1,
         Some(by) => text.matches(by).count() + 1,
     };
-    interrupt::room(pieces.saturating_mul(PIECE_BYTES) + text.len())?;
+    limits::room(pieces.saturating_mul(PIECE_BYTES) + text.len())?;
     let piece = |piece: &str| (Some(piece) != null).then(|| piece.to_owned());
     Ok(Some(match given(1) {
         _ if text.is_empty() => vec![],

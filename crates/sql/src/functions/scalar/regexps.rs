@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
+use plan::limits;
 use regex::{Captures, Regex, RegexBuilder};
 use stdx::HashMap;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
@@ -19,7 +20,6 @@ use crate::functions::scalar::overload::{Args, Functions, Ty, invalid_parameter}
 use crate::functions::scalar::padding::with_room;
 use crate::functions::scalar::patterns::PIECE_BYTES;
 use crate::functions::scalar::returns::{boolean, int, text, text_array};
-use crate::interrupt;
 
 /// Sizes that compiled expressions may have, tried in turn: few have more than the first. How large
 /// one is nobody tells, so it counts as the size that it did not exceed.
@@ -122,7 +122,7 @@ fn text_arrays(_: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
 /// The groups of all matches, or of the first.
 fn matches(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let (mut found, mut ends) = (vec![], vec![]);
-    let counted = interrupt::Counted::default();
+    let counted = limits::Counted::default();
     for row in 0..args.rows {
         if !args.is_null(row) {
             let pattern = pattern(args, row, 2)?;
@@ -278,7 +278,7 @@ fn kept(pattern: &str, flags: &str) -> SqlResult<Rc<Regex>> {
         if let Some((_, regex)) = own {
             return Ok(regex.clone());
         }
-        interrupt::go_on_now()?;
+        limits::go_on_now()?;
         let (regex, bytes) = compiled(pattern, flags)?;
         let (regex, bytes) = (Rc::new(regex), bytes + pattern.len());
         if kept.bytes + bytes > KEPT_BYTES_MAX {
@@ -302,7 +302,7 @@ pub(crate) fn operator_pattern(pattern: &str) -> SqlResult<String> {
 
 /// A compiled expression, and as how large it counts.
 fn compiled(pattern: &str, flags: &str) -> SqlResult<(Regex, usize)> {
-    interrupt::room(pattern.len().saturating_mul(LETTER_BYTES))?;
+    limits::room(pattern.len().saturating_mul(LETTER_BYTES))?;
     let text = if flags.contains('q') { regex::escape(pattern) } else { translated(pattern)? };
     let mut builder = RegexBuilder::new(&text);
     builder.dot_matches_new_line(true).dfa_size_limit(STATES_BYTES_MAX);
@@ -325,7 +325,7 @@ fn compiled(pattern: &str, flags: &str) -> SqlResult<(Regex, usize)> {
     for size in SIZES {
         match builder.size_limit(size).build() {
             Ok(regex) => return Ok((regex, size)),
-            Err(regex::Error::CompiledTooBig(_)) => interrupt::go_on_now()?,
+            Err(regex::Error::CompiledTooBig(_)) => limits::go_on_now()?,
             Err(error) => return Err(refused(&error.to_string())),
         }
     }
@@ -445,8 +445,8 @@ fn matches_in<'a>(
     let mut next = Some(from);
     std::iter::from_fn(move || {
         let asked = match text.len() > LONG_BYTES {
-            true => interrupt::go_on_now(),
-            false => interrupt::go_on(),
+            true => limits::go_on_now(),
+            false => limits::go_on(),
         };
         if let Err(error) = asked {
             return next.take().map(|_| Err(error));
@@ -470,7 +470,7 @@ fn groups(found: &Captures<'_>) -> Vec<Option<String>> {
 /// The pieces between matches; a match of nothing at either end, or behind another, cuts nothing.
 fn split(regex: &Regex, text: &str) -> SqlResult<Vec<Option<String>>> {
     let (mut pieces, mut at, mut end) = (vec![], 0, 0);
-    let counted = interrupt::Counted::default();
+    let counted = limits::Counted::default();
     for captures in matches_in(regex, text, 0) {
         let Some(found) = captures?.get(0) else { continue };
         let behind = std::mem::replace(&mut end, found.end());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
+use plan::limits;
 use types::SqlResult;
 use types::datetime::infinite::is_finite;
 use types::datetime::{Civil, civil_of, days_of};
@@ -13,7 +14,6 @@ use crate::functions::scalar::date_parts::iso_week;
 use crate::functions::scalar::dates;
 use crate::functions::scalar::overload::{Args, Functions, Ty};
 use crate::functions::scalar::returns::{date, text, timestamptz};
-use crate::interrupt;
 use date_template::{Field, Piece};
 use numbers::{float, number};
 use read_number::{number_type, to_number};
@@ -148,10 +148,10 @@ fn shown(
     template: &str,
     value: impl Fn(&str, bool) -> SqlResult<String>,
 ) -> SqlResult<Option<String>> {
-    interrupt::room(template.len().saturating_mul(LETTER_BYTES))?;
+    limits::room(template.len().saturating_mul(LETTER_BYTES))?;
     let mut out = String::new();
     for piece in date_template::pieces(template) {
-        interrupt::go_on()?;
+        limits::go_on()?;
         match piece {
             Piece::Field(Field { word: "FX", .. }) => {}
             Piece::Field(field) => {

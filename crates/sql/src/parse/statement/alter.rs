@@ -1,8 +1,8 @@
 //! What `ALTER TABLE` says.
 
+use plan::constraints::{ColumnDefault, Deferral};
 use types::LogicalType;
 
-use crate::constraints::{ColumnDefault, Deferral};
 use crate::parse::object_name::RelationName;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec};
 

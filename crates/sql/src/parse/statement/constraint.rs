@@ -1,8 +1,7 @@
 //! What definitions of columns and constraints say.
 
+use plan::constraints::{ColumnDefault, Deferral, ReferentialAction};
 use types::Column;
-
-use crate::constraints::{ColumnDefault, Deferral, ReferentialAction};
 
 /// A constraint whose names are not resolved yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

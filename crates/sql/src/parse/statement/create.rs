@@ -1,10 +1,11 @@
 //! What `CREATE TABLE`, `CREATE INDEX` and `DROP` say.
 
+use plan::generated::{first_free, joined};
+
 use crate::catalog::view::ViewDef;
 use crate::parse::object_name::RelationName;
 use crate::parse::statement::constraint::{ColumnSpec, ConstraintSpec};
 use crate::parse::statement::query::Query;
-use crate::quote::generated::{first_free, joined};
 
 /// What becomes of a temporary table when a transaction commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct CreateTable {
     /// What becomes of it when a transaction commits.
     pub on_commit: OnCommit,
     /// How its rows are kept, if the statement says so.
-    pub storage: Option<crate::catalog::TableStorage>,
+    pub storage: Option<plan::catalog::TableStorage>,
     /// Where its chunks lie, if not in the file.
     pub location: Option<String>,
 }
@@ -51,13 +52,13 @@ pub struct CreateIndex {
     /// Names of the indexed columns, in key order.
     pub columns: Vec<String>,
     /// How each of them is to be ordered.
-    pub orders: Vec<crate::catalog::KeyOrder>,
+    pub orders: Vec<plan::catalog::KeyOrder>,
     /// Names of the columns that entries only carry.
     pub included: Vec<String>,
     /// Whether duplicates are refused.
     pub unique: bool,
     /// What the entries are to be ordered by.
-    pub method: crate::catalog::IndexMethod,
+    pub method: plan::catalog::IndexMethod,
     /// No error if it exists.
     pub if_not_exists: bool,
 }

@@ -1,7 +1,8 @@
 //! What statements about sequences say.
 
+use plan::sequence::SequenceOptions;
+
 use crate::parse::object_name::RelationName;
-use crate::sequence::SequenceOptions;
 
 /// `CREATE SEQUENCE`.
 #[derive(Clone, Debug, PartialEq, Eq)]

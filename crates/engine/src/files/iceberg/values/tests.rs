@@ -1,7 +1,7 @@
 //! Values of types that have changed.
 
 use iceberg::Value;
-use sql::ScalarValue;
+use plan::ScalarValue;
 use types::LogicalType;
 
 use super::scalar;

@@ -1,8 +1,7 @@
 //! Templates of numbers, read once: what stands in them, and how many digits they have room for.
 
+use plan::limits;
 use types::{SqlError, SqlResult, SqlState};
-
-use crate::interrupt;
 
 /// Memory of a letter of a template: its piece, and the letters in its place on their way to the
 /// result.
@@ -105,11 +104,11 @@ pub(crate) struct Template {
 impl Template {
     /// Errors: 42601 for words that do not go together.
     pub(crate) fn parse(text: &str) -> SqlResult<Template> {
-        interrupt::room(text.len().saturating_mul(LETTER_BYTES))?;
+        limits::room(text.len().saturating_mul(LETTER_BYTES))?;
         let mut template = Template::default();
         let mut rest = text;
         while let Some(letter) = rest.chars().next() {
-            interrupt::go_on()?;
+            limits::go_on()?;
             if let Some((length, word)) = word(rest) {
                 template.note(word, &rest[..length])?;
                 template.pieces.push(Piece::Word(word));

@@ -1,0 +1,26 @@
+//! Physical plans: the contract between those who make them and `exec`, which runs them.
+//!
+//! A plan is a tree of [`Node`]s. It says *what* each operator does and over which access path;
+//! how its work is decomposed into tasks is the business of `exec`. The same plan runs in all
+//! execution modes. Beside plans stand the expressions that they hold ([`expr`]), what they say of a
+//! database's objects ([`catalog`], [`constraints`], [`sequence`]), and the limits that planning and
+//! expressions keep to ([`limits`]). Plain functions: no I/O, no clock, no `async fn`.
+
+pub mod catalog;
+pub mod constraints;
+pub mod expr;
+pub mod generated;
+pub mod limits;
+pub mod sequence;
+
+mod error;
+mod join;
+mod node;
+mod rows;
+mod scan;
+
+pub use datafusion_common::ScalarValue;
+pub use join::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin};
+pub use node::{Node, Operator, Plan};
+pub use rows::{CteScan, Recursion, UnnestColumn, Unnested};
+pub use scan::{Access, First, IndexRef, KeyRange, Restriction, RestrictionTest, Scan};
