@@ -19,11 +19,11 @@ use plan::Plan;
 use runtime::time::{self, Instant};
 use runtime::{Account, IoTrace};
 use sql::Shape;
+use txn::advisory::AdvisoryLocks;
+use txn::locks::log::LockLog;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::role::RoleId;
-use crate::advisory::AdvisoryLocks;
-use crate::locks::log::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
 use crate::settings::ExecutionMode;

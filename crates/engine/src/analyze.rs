@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sql::parse::Vacuum;
+use txn::waiting::unless_cancelled;
 use types::SqlResult;
 
 use crate::access::role::RoleId;
@@ -10,7 +11,6 @@ use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::notice::Notice;
 use crate::relation::whole::sample;
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Extents in a sample: 64 pages each, some 128 thousand rows of 128 bytes; PostgreSQL samples

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use runtime::sync::Cancel;
 use storage::StorageError;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::database::Database;
-use crate::waiting::unless_cancelled;
 use crate::{door, fault};
 
 impl Database {

@@ -1,8 +1,8 @@
 //! Transactions that write.
 //!
 //! A block changes rows in place, beside other blocks: undo records keep that from those who do not see it
-//! ([`crate::undo`]), locks keep others from changing the same ([`crate::locks`]), and it notes what it has
-//! to put back ([`crate::noted`]). `COMMIT` makes a version with its changes and logs them in one frame;
+//! ([`txn::undo`]), locks keep others from changing the same ([`txn::locks`]), and it notes what it has
+//! to put back ([`txn::noted`]). `COMMIT` makes a version with its changes and logs them in one frame;
 //! `ROLLBACK` puts back what was changed.
 //!
 //! From its first statement that changes definitions, or that changes so much that it writes tables anew,
@@ -27,6 +27,11 @@ use plan::catalog::TableId;
 use runtime::IoCounters;
 use sql::Statement;
 use storage::{Redo, Store, TreeId, planted};
+use txn::locks::mode::{LockKey, LockMode};
+use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
+use txn::noted::{NOTED_BYTES_MAX, Noted, Notes};
+use txn::undo::ReadView;
+use txn::undo::stamp::Stamp;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
@@ -34,11 +39,6 @@ use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubts};
-use crate::locks::mode::{LockKey, LockMode};
-use crate::locks::table::{DEADLOCK, LockWait, WriteRight};
-use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
-use crate::undo::ReadView;
-use crate::undo::stamp::Stamp;
 use crate::versions::chain::{Committed, Ending, Versions};
 use crate::versions::keepers::Keeper;
 use crate::{fault, isolation};
@@ -93,7 +93,7 @@ impl Block {
     /// Begins one, beside others.
     ///
     /// # Errors
-    /// As [`crate::locks::table::Locks::share`]; 40001 when others have changed definitions since the version that
+    /// As [`txn::locks::table::Locks::share`]; 40001 when others have changed definitions since the version that
     /// the transaction keeps.
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
         let versions = public.versions();

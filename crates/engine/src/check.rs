@@ -10,6 +10,8 @@ use plan::constraints::ForeignKey;
 use runtime::sync::Cancel;
 use runtime::{IoCounters, RingChoice, Runtime};
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
+use txn::locks::table::LockWait;
+use txn::waiting::{give_way, unless_cancelled};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
@@ -19,10 +21,8 @@ use crate::catalog::snapshot::Snapshot;
 use crate::database::{Database, Job};
 use crate::dml::references::{Reference, RepeatedKeys, named_values, without_parent};
 use crate::load::keys::key_arrays;
-use crate::locks::table::LockWait;
 use crate::options::Options;
 use crate::relation::whole::TableRows;
-use crate::waiting::{give_way, unless_cancelled};
 use crate::{columns, door, fault};
 
 /// The column of `CHECK DATABASE`.

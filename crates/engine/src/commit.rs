@@ -9,6 +9,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use storage::{CheckpointTurn, Store, TreeId};
+use txn::locks::table::{LockWait, WriteRight};
+use txn::noted::Notes;
+use txn::undo::ReadView;
 use types::{SqlError, SqlResult};
 
 use crate::block::Block;
@@ -17,9 +20,6 @@ use crate::catalog::snapshot::Snapshot;
 use crate::catalog::temporary::Seer;
 use crate::catalog::trees::drop_trees;
 use crate::database::Database;
-use crate::locks::table::{LockWait, WriteRight};
-use crate::noted::Notes;
-use crate::undo::ReadView;
 use crate::versions::chain::{Ending, Versions};
 use crate::{catalog, fault};
 

@@ -13,6 +13,7 @@ use exec::{Governor, LocalFuture};
 use plan::catalog::{TableDef, TableId};
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use storage::{ArchiveStatus, PoolStats, Store, planted};
+use txn::locks::table::{LockWait, WriteRight};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activities;
@@ -21,7 +22,6 @@ use crate::block::Block;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::temporary::Seer;
 use crate::device::Device;
-use crate::locks::table::{LockWait, WriteRight};
 use crate::memory::Shares;
 use crate::objects::stores::Stores;
 use crate::options::{Options, RingKind, Simulation};

@@ -5,17 +5,17 @@
 //!   update it wins. Locks make the others wait until it is known whether there was a first one.
 //! - One that is `SERIALIZABLE` notes the ranges of keys that it reads, in tables and in indexes; so phantoms are
 //!   found as well as changes. When it ends, the serial safety net tells whether it has a place among the others
-//!   that are serializable, or fails (40001): [`crate::undo`]. One that changes definitions, which are not
+//!   that are serializable, or fails (40001): [`txn::undo`]. One that changes definitions, which are not
 //!   versioned, has to have its place behind all of them.
 //! - Definitions are not versioned like rows: where others have changed them the transaction fails when it
 //!   writes. What they have only added, and refers to nothing that was there, is none of its business.
 
 use storage::TreeId;
+use txn::undo::ReadView;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
-use crate::undo::ReadView;
 
 /// What a transaction promises about what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

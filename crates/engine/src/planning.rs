@@ -14,10 +14,10 @@ use plan::Plan;
 use plan::limits::{InterruptCheck, Limits};
 use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::system::catalog::SystemCatalog;
-use crate::waiting::unless_cancelled;
 
 /// Longest planning. The largest queries that people write take a second or two in debug builds.
 const PLANNING_MAX: Duration = Duration::from_secs(60);

@@ -13,6 +13,7 @@ use plan::catalog::TableDef;
 use plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
 use runtime::Account;
 use runtime::sync::{Cancel, Permits};
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
@@ -26,7 +27,6 @@ use crate::relation::lookup::TableLookup;
 use crate::relation::scan::TableSource;
 use crate::settings::Settings;
 use crate::system::catalog::SystemCatalog;
-use crate::waiting::unless_cancelled;
 
 /// The tables of a snapshot as `exec` wants them.
 struct SnapshotTables {

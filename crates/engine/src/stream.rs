@@ -14,6 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use runtime::time::{self, Instant};
+use txn::undo::ReadView;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
@@ -24,7 +25,6 @@ use crate::result::ResultSet;
 use crate::system::catalog::SystemCatalog;
 use crate::system::view::SettingChange;
 use crate::timeout::StatementTimeout;
-use crate::undo::ReadView;
 use rows::QueryRows;
 
 /// The rows of a statement, in order of their arrival. It belongs to the worker that made it.

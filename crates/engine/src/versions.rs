@@ -3,7 +3,7 @@
 //!
 //! A statement that writes makes the next version of the newest. All versions since the durable one
 //! become durable and visible together, by a *publication*. Until then nobody but those who write sees
-//! them; undo records keep that from readers ([`crate::undo`]).
+//! them; undo records keep that from readers ([`txn::undo`]).
 //!
 //! A transaction that does not wait for that (`synchronous_commit = off`) is visible at once, and with it
 //! all that was committed before: a version has no holes. What is visible may then be newer than what is

@@ -13,6 +13,8 @@ use runtime::time;
 use sql::dml::TargetCatalog;
 use sql::{Bound, PlannerOptions, Query, RowChange};
 use storage::{Store, planted};
+use txn::locks::mode::{LockKey, LockMode};
+use txn::locks::table::{LockWait, WriteRight};
 use types::{SqlError, SqlResult};
 
 use crate::activity::Activity;
@@ -25,8 +27,6 @@ use crate::deferred::{Doubt, Doubted};
 use crate::dml::references::Reference;
 use crate::isolation;
 use crate::load::target::Target;
-use crate::locks::mode::{LockKey, LockMode};
-use crate::locks::table::{LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
 use crate::session::state::Session;

@@ -1,10 +1,10 @@
 //! The chains of versions: who reads as of a version finds each transaction whole or not at all, though the
 //! newest value is in place and its undo record elsewhere.
 
-#[path = "../../../crates/engine/src/undo/records.rs"]
+#[path = "../../../crates/txn/src/undo/records.rs"]
 #[allow(dead_code, reason = "a model needs a part of it")]
 mod records;
-#[path = "../../../crates/engine/src/undo/stamp.rs"]
+#[path = "../../../crates/txn/src/undo/stamp.rs"]
 #[allow(dead_code, reason = "a model needs a part of it")]
 mod stamp;
 

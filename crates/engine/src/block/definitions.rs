@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use plan::catalog::TableId;
 use storage::TreeId;
+use txn::locks::table::LockWait;
 use types::SqlResult;
 
 use super::Block;
 use crate::catalog::snapshot::Snapshot;
 use crate::isolation;
-use crate::locks::table::LockWait;
 
 /// What a block has that changes definitions. Its catalogs hold no version: what they see is that of the
 /// statement which looks at them.
@@ -37,7 +37,7 @@ impl Block {
     /// Changes definitions from now on, of what nobody else has.
     ///
     /// # Errors
-    /// As [`crate::locks::table::WriteRight::define`], and 40001 as [`Block::begin`].
+    /// As [`txn::locks::table::WriteRight::define`], and 40001 as [`Block::begin`].
     pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<()> {
         if self.defines() {
             return Ok(());
@@ -49,7 +49,7 @@ impl Block {
     /// Writes alone from now on.
     ///
     /// # Errors
-    /// As [`crate::locks::table::WriteRight::exclude`], and 40001 as [`Block::begin`].
+    /// As [`txn::locks::table::WriteRight::exclude`], and 40001 as [`Block::begin`].
     pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
         self.right()?.exclude(wait).await?;
         self.own_definitions(wait).await

@@ -7,6 +7,8 @@ use plan::catalog::{TableDef, TableId};
 use plan::sequence::{Sequence, SequenceDef};
 use sql::ViewDef;
 use storage::{Redo, Tree, TreeId, planted};
+use txn::undo::ReadView;
+use txn::visible::VisibleTree;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::entry::TableEntry;
@@ -18,8 +20,6 @@ use crate::comments::subject::Comments;
 use crate::device::stored::Profiles;
 use crate::objects::stores::Stores;
 use crate::secrets::stored::Secrets;
-use crate::undo::ReadView;
-use crate::visible::VisibleTree;
 
 /// A version of the catalog.
 #[derive(Clone, Default)]

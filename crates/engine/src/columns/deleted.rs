@@ -5,11 +5,11 @@ use std::ops::Range;
 use columnar::{Mask, VECTOR_ROWS};
 use runtime::IoCounters;
 use storage::Depth;
+use txn::visible::{Entries, VisibleTree};
 use types::SqlResult;
 use types::row::row_id_of;
 
 use super::part::row_key;
-use crate::visible::{Entries, VisibleTree};
 
 /// The deleted rows of a table, as one who reads sees them.
 pub(crate) struct Deleted(pub(crate) VisibleTree);

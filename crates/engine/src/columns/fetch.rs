@@ -13,6 +13,7 @@ use arrow_select::take::take_record_batch;
 use columnar::{Piece, VECTOR_ROWS};
 use exec::{Access, Depth, Reservation};
 use runtime::IoCounters;
+use txn::waiting::{Beside, all};
 use types::{SqlError, SqlResult};
 
 use super::chunk::{Bytes, Chunk};
@@ -25,7 +26,6 @@ use crate::catalog::snapshot::Snapshot;
 use crate::fault::{damaged_columns as damaged, internal};
 use crate::objects::room::Room;
 use crate::objects::stores::Bucket;
-use crate::waiting::{Beside, all};
 
 /// Vectors whose pages are asked for at once. Their columns are some hundred pages at most.
 const WINDOW: usize = 16;

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use columnar::VECTOR_ROWS;
 use exec::{Access, Depth, Skips};
 use runtime::IoCounters;
+use txn::visible::VisibleTree;
 use types::SqlResult;
 
 use super::chunk::Chunk;
@@ -19,7 +20,6 @@ use super::table::Columns;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::objects::stores::Bucket;
-use crate::visible::VisibleTree;
 
 /// Vectors that are read at once.
 const VECTORS: usize = 8;

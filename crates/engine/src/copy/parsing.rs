@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use runtime::sync::Cancel;
 use sql::parse::Header;
+use txn::waiting::give_way;
 use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, zone};
 
@@ -13,7 +14,6 @@ use super::form::{Form, shown};
 use super::rejected::Reject;
 use crate::input::cutter::Portion;
 use crate::input::record::{Field, RecordReader};
-use crate::waiting::give_way;
 
 /// Rows that are parsed between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;

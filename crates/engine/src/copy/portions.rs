@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use runtime::RemoteHandle;
 use runtime::sync::Cancel;
+use txn::waiting::{give_way, unless_cancelled};
 use types::{SqlError, SqlResult};
 
 use super::form::Form;
 use super::parsing::{End, Parsed, Parser};
 use crate::input::cutter::{Cutter, Portion, PortionSize};
 use crate::input::pieces::Input;
-use crate::waiting::{give_way, unless_cancelled};
 
 /// Portions that are parsed or wait to be taken, beside one for each worker: some, so that none idles.
 const PORTIONS_AHEAD: usize = 2;

@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
 use sql::dml::Defaults;
 use sql::parse::{Copy, CopyFormat, CopyOptions, Header};
+use txn::waiting::give_way;
 use types::parse::ColumnParser;
 use types::zone::Context;
 use types::{Schema, SqlError, SqlResult, oid};
@@ -21,7 +22,6 @@ use crate::dml::incoming::RowSource;
 use crate::input::cutter::PortionSize;
 use crate::input::pieces::Input;
 use crate::input::stop::Stop;
-use crate::waiting::give_way;
 
 /// Rows of the binary format that are handed on at once.
 const BATCH_ROWS: usize = 4096;

@@ -4,6 +4,7 @@ use runtime::sync::Cancel;
 use sql::Statement;
 use sql::dml::Defaults;
 use sql::parse::{Copy, CopyFormat, CopySource, Insert, file_insert};
+use txn::waiting::unless_cancelled;
 use types::zone::Context;
 use types::{SqlError, SqlResult, SqlState, zone};
 
@@ -21,7 +22,6 @@ use crate::objects::tally::Tally;
 use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
 use crate::session::state::Session;
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 impl Session {

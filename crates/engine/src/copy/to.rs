@@ -9,6 +9,7 @@ use plan::constraints::ColumnDefault;
 use runtime::sync::Cancel;
 use sql::Query;
 use sql::parse::{Copied, CopyFormat, CopyTarget, CopyTo, ForcedColumns, table_query};
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::out::CopyFormatter;
@@ -26,7 +27,6 @@ use crate::session::state::Session;
 use crate::stream::RowStream;
 use crate::stream::rows::QueryRows;
 use crate::system::catalog::SystemCatalog;
-use crate::waiting::unless_cancelled;
 
 /// Bytes that are gathered before they are written.
 const BLOCK_BYTES: usize = 64 << 10;

@@ -1,10 +1,10 @@
 //! Numbers that sequences have given out, made durable.
 
+use txn::locks::table::LockWait;
 use types::SqlResult;
 
 use super::Database;
 use crate::catalog::sequence::SequenceKey;
-use crate::locks::table::LockWait;
 use crate::numbers::Given;
 use crate::versions::chain::Committed;
 

@@ -9,6 +9,7 @@ use plan::constraints::Deferral;
 use sql::Draft;
 use sql::parse::CreateTable;
 use storage::TreeId;
+use txn::waiting::unless_cancelled;
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::names::exists;
@@ -26,7 +27,6 @@ use crate::load::target::Target;
 use crate::parts::attach::attach;
 use crate::parts::publish::claim;
 use crate::stream::rows::QueryRows;
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Creates a table, with an index for each of its unique constraints; the number of rows that its

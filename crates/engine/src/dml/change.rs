@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use storage::{Redo, Store, planted};
+use txn::undo::ReadView;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::deferred::{check_now, checked_now};
@@ -21,7 +22,6 @@ use crate::database::Database;
 use crate::fault::internal;
 use crate::load::leaving::{Leaving, Left};
 use crate::load::loader::{Loader, Rebuilt};
-use crate::undo::ReadView;
 use crate::writing::Writing;
 use crate::{catalog, isolation};
 

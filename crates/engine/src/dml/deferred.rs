@@ -15,6 +15,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use plan::catalog::{IndexDef, TableId};
 use plan::constraints::ForeignKey;
 use sql::dml::{TargetCatalog, rows_with_keys};
+use txn::locks::mode::LockMode;
 use types::{SqlError, SqlResult};
 
 use super::change::Change;
@@ -27,7 +28,6 @@ use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted, Doubts};
 use crate::load::keys::duplicate_key;
-use crate::locks::mode::LockMode;
 use crate::writing::Writing;
 
 /// Checks values that were in doubt when statements ended, unless their rows or their constraint have gone.

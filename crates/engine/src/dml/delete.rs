@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use sql::Bound;
 use sql::dml::{RowExprs, TargetCatalog, delete_query, returning};
 use sql::parse::{Delete, Statement};
+use txn::waiting::give_way;
 use types::{SqlError, SqlResult};
 
 use super::change::{Change, commit};
@@ -14,7 +15,6 @@ use super::rows::Rows;
 use super::streamed::{self, Found};
 use super::{compiled, foreign};
 use crate::result::StatementResult;
-use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};
 
 /// Deletes rows, and what refers to them where a constraint says so.

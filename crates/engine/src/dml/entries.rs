@@ -6,6 +6,10 @@ use plan::catalog::TableId;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
 use storage::{Depth, Redo, Store, Tree, TreeId, planted};
+use txn::locks::mode::{LockKey, LockMode};
+use txn::noted::{Noted, noted_bytes};
+use txn::undo::ReadView;
+use txn::waiting::give_way;
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -18,11 +22,7 @@ use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted};
 use crate::fault;
 use crate::load::keys::{duplicate_key, key_arrays};
-use crate::locks::mode::{LockKey, LockMode};
-use crate::noted::{Noted, noted_bytes};
 use crate::relation::keys::end_of;
-use crate::undo::ReadView;
-use crate::waiting::give_way;
 
 /// The changes of one tree.
 pub(crate) struct Entries {

@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 use plan::catalog::TableId;
 use plan::constraints::{ForeignKey, ReferentialAction};
 use sql::dml::{TargetCatalog, rows_with_keys};
+use txn::locks::mode::LockMode;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -19,7 +20,6 @@ use super::references::{Reference, missing_parent, referring};
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::deferred::{Doubt, Doubted};
-use crate::locks::mode::LockMode;
 use crate::writing::Writing;
 use link::{Key, Link};
 

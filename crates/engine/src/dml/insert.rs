@@ -8,6 +8,8 @@ use arrow_select::filter::filter_record_batch;
 use sql::dml::{Conflict, ConflictAction, Defaults, RowExprs, returning};
 use sql::parse::{Insert, Statement};
 use sql::{Bound, InsertRows, RowChange, insert_rows, rows_of_query};
+use txn::locks::mode::{LockKey, LockMode};
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::change::{Change, commit};
@@ -19,9 +21,7 @@ use super::rows::{Rows, concatenated, taken};
 use super::{compiled, foreign};
 use crate::catalog::entry::TableEntry;
 use crate::fault::internal;
-use crate::locks::mode::{LockKey, LockMode};
 use crate::result::StatementResult;
-use crate::waiting::unless_cancelled;
 use crate::writing::{Finding, Writing};
 
 /// Values that are computed at once; more keep a worker too long.

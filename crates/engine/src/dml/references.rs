@@ -11,6 +11,10 @@ use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::dml::equal;
 use storage::{Cursor, Depth, Direction, Tree};
+use txn::locks::mode::{LockKey, LockMode};
+use txn::undo::{ReadView, Seen};
+use txn::visible::VisibleTree;
+use txn::waiting::give_way;
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::{BatchBuilder, index_key_columns, primary_key_columns};
 use types::text::format_value;
@@ -22,13 +26,9 @@ use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
 use crate::fault;
 use crate::load::tree::same_key;
-use crate::locks::mode::{LockKey, LockMode};
 use crate::relation::fetch::Fetch;
 use crate::relation::keys::end_of;
 use crate::system::catalog::SystemCatalog;
-use crate::undo::{ReadView, Seen};
-use crate::visible::VisibleTree;
-use crate::waiting::give_way;
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
 pub(crate) fn referring(

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
 use plan::constraints::{ColumnDefault, ForeignKey};
+use txn::waiting::give_way;
 use types::SqlResult;
 
 use super::change::{InPlace, alone, replace};
@@ -19,7 +20,6 @@ use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::load::leaving::Leaving;
 use crate::load::loader::Loader;
-use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};
 
 /// What a statement has found.

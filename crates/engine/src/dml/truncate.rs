@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plan::constraints::ColumnDefault;
 use sql::parse::Truncate;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::references::referring;
@@ -12,7 +13,6 @@ use crate::catalog::entry::TableEntry;
 use crate::columns::stored::StoredColumns;
 use crate::fault;
 use crate::parts::publish::emptied;
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Empties tables.

@@ -8,6 +8,7 @@ use arrow_select::take::take_record_batch;
 use sql::dml::{TargetCatalog, assign, or_null, refuse_nulls, returning, update_query};
 use sql::parse::{Statement, Update};
 use sql::{Bound, RowChange};
+use txn::waiting::give_way;
 use types::{SqlError, SqlResult};
 
 use super::change::{Change, commit};
@@ -19,7 +20,6 @@ use super::streamed::{self, Found};
 use super::{compiled, foreign};
 use crate::catalog::entry::TableEntry;
 use crate::result::StatementResult;
-use crate::waiting::give_way;
 use crate::writing::{Finding, Writing};
 
 /// Changes rows, and what refers to their keys where a constraint says so.

@@ -5,12 +5,12 @@ pub(crate) mod objects;
 use std::io::ErrorKind;
 
 use runtime::sync::Cancel;
+use txn::waiting::give_way;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::found::Found;
 use crate::catalog::snapshot::Snapshot;
 use crate::objects::path::is_object;
-use crate::waiting::give_way;
 
 /// Files of one call, and names looked at for them: a statement keeps what it knows of each in memory.
 const FILES_MAX: usize = 100_000;

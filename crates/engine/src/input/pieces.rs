@@ -1,11 +1,11 @@
 //! Where the data of a `COPY .. FROM` comes from.
 
 use runtime::sync::Cancel;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult};
 
 use super::files::{FileReader, no_input};
 use crate::pipe::PipeReceiver;
-use crate::waiting::unless_cancelled;
 
 /// Where data comes from.
 pub(crate) enum Input {

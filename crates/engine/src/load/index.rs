@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use plan::catalog::IndexDef;
 use runtime::sync::Cancel;
 use storage::TreeId;
+use txn::waiting::unless_cancelled;
 use types::SqlResult;
 
 use super::sorting::{Sorting, TreeSpec};
@@ -14,7 +15,6 @@ use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
 use crate::isolation;
 use crate::relation::whole::TableRows;
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Builds the tree of a new index over the rows of a table.

@@ -9,6 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use runtime::sync::Cancel;
+use txn::waiting::give_way;
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder};
 
@@ -17,7 +18,6 @@ use crate::catalog::entry::TableEntry;
 use crate::database::Database;
 use crate::sorter::Sorter;
 use crate::sorter::merge::Sorted;
-use crate::waiting::give_way;
 
 /// Memory of the keys that are sorted, a part of what the load sorts in.
 const KEYS_SHARE: usize = 16;

@@ -7,6 +7,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use plan::catalog::{TableDef, TableStorage};
 use runtime::sync::Cancel;
 use storage::{Store, TreeId};
+use txn::locks::table::WriteRight;
+use txn::waiting::unless_cancelled;
 use types::{LogicalType, SqlResult};
 
 use super::index::index_tree;
@@ -19,11 +21,9 @@ use crate::catalog::row_ids::{FIRST_ROW_ID, row_ids};
 use crate::catalog::trees::drop_trees;
 use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::database::Database;
-use crate::locks::table::WriteRight;
 use crate::parts::load::{ColumnLoad, Loading};
 use crate::parts::publish::{publish, refuse_in_block};
 use crate::relation::whole::TableRows;
-use crate::waiting::unless_cancelled;
 use crate::{fault, isolation};
 
 /// Rows that a task of the sort takes at once.

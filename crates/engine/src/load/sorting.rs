@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use runtime::RemoteHandle;
 use runtime::sync::Cancel;
 use storage::{Tree, TreeId};
+use txn::waiting::give_way;
 use types::key::KeyEncoder;
 use types::row::RowLayout;
 use types::{SqlError, SqlResult};
@@ -20,7 +21,6 @@ use crate::fault;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::sorter::merge::Sorted;
 use crate::sorter::{Runs, Sorter};
-use crate::waiting::give_way;
 
 /// Rows that wait for each worker: some, so that none idles.
 const BATCHES_PER_WORKER: usize = 2;

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use runtime::sync::Cancel;
+use txn::locks::table::{LockWait, WriteRight};
 use types::SqlResult;
 
 use super::leaving::Left;
@@ -9,7 +10,6 @@ use super::loader::Loader;
 use super::target::Target;
 use crate::database::Database;
 use crate::door;
-use crate::locks::table::{LockWait, WriteRight};
 
 /// Adds many rows to one table.
 ///

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::sync::Cancel;
 use storage::{Store, TreeId};
+use txn::waiting::give_way;
 use types::SqlResult;
 use types::key::KeyColumn;
 
@@ -12,7 +13,6 @@ use crate::catalog::trees::drop_trees;
 use crate::database::Job;
 use crate::fault;
 use crate::sorter::merge::Sorted;
-use crate::waiting::give_way;
 
 /// What a tree that is written has to be, who watches, and who ends it.
 pub(super) struct Filling<'a> {

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use objectstore::{ObjectInfo, Usage};
 use runtime::IoBuf;
+use txn::waiting::{Beside, all};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::fault::of_object;
@@ -15,7 +16,6 @@ use super::ranges::{joined, requests};
 use super::stores::Bucket;
 use super::tally::Tally;
 use crate::catalog::snapshot::Snapshot;
-use crate::waiting::{Beside, all};
 
 /// An object as a statement found it; clones are the same.
 #[derive(Clone, Debug)]

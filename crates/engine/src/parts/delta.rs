@@ -10,6 +10,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
 use runtime::IoCounters;
 use storage::Direction;
+use txn::visible::{Entries, VisibleTree};
 use types::SqlResult;
 use types::row::row_id_of;
 
@@ -20,7 +21,6 @@ use crate::columns::deleted::Ids;
 use crate::columns::part::row_key;
 use crate::fault::internal;
 use crate::relation::rows::Rows;
-use crate::visible::{Entries, VisibleTree};
 
 /// Rows that are read at once.
 pub(crate) const BATCH_ROWS: usize = 4096;

@@ -12,6 +12,7 @@ use columnar::{Chunk, ChunkEncoder, ChunkHeader, VECTOR_ROWS};
 use runtime::RemoteHandle;
 use runtime::sync::Cancel;
 use storage::Store;
+use txn::waiting::{give_way, unless_cancelled};
 use types::{LogicalType, SqlError, SqlResult};
 
 use crate::catalog::trees::drop_trees;
@@ -23,7 +24,6 @@ use crate::fault;
 use crate::fault::{block as block_error, internal};
 use crate::objects::stores::Bucket;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
-use crate::waiting::{give_way, unless_cancelled};
 
 /// Bytes of a body that a load aims at: some segments of each column of a wide table, and some chunks
 /// for each worker of a table of 100 MB.

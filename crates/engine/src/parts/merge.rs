@@ -11,6 +11,9 @@ use plan::catalog::TableId;
 use runtime::sync::{Cancel, WaitQueue};
 use runtime::time;
 use storage::{Store, TreeId};
+use txn::locks::table::WriteRight;
+use txn::undo::records::RECORD_BYTES_MAX;
+use txn::waiting::{give_way, unless_cancelled};
 use types::{LogicalType, SqlError, SqlResult};
 
 use super::bounds::{Bounds, Due, Looked};
@@ -27,10 +30,7 @@ use crate::catalog::trees::drop_trees;
 use crate::columns::rows::ChunkRows;
 use crate::columns::stored::StoredPart;
 use crate::database::Job;
-use crate::locks::table::WriteRight;
-use crate::undo::records::RECORD_BYTES_MAX;
 use crate::versions::chain::Versions;
-use crate::waiting::{give_way, unless_cancelled};
 
 /// How often a merge is tried that finds others in its way, before it is left to the next commit.
 pub(crate) const ATTEMPTS: u32 = 8;

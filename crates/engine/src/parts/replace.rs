@@ -13,6 +13,9 @@ use runtime::{IoCounters, time};
 use storage::{
     BulkLoader, CheckpointTurn, Cursor, Direction, LeafRows, Store, Tree, TreeId, planted,
 };
+use txn::locks::mode::{LockKey, LockMode};
+use txn::locks::table::{LockWait, WriteRight};
+use txn::waiting::give_way;
 use types::row::row_id_of;
 use types::{SqlError, SqlResult};
 
@@ -26,9 +29,6 @@ use crate::columns::part::row_key;
 use crate::columns::stored::{StoredColumns, StoredPart};
 use crate::commit::change_apart;
 use crate::fault;
-use crate::locks::mode::{LockKey, LockMode};
-use crate::locks::table::{LockWait, WriteRight};
-use crate::waiting::give_way;
 
 /// How long the turn of a checkpoint is waited for, which one that settles gives on in that time as a rule.
 pub(crate) const TURN: Duration = Duration::from_secs(1);

@@ -1,8 +1,7 @@
 //! Why a merge ends early.
 
+use txn::undo::SNAPSHOT_TOO_OLD;
 use types::SqlError;
-
-use crate::undo::SNAPSHOT_TOO_OLD;
 
 /// Why a merge makes no part.
 pub(crate) enum Stop {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plan::IndexRef;
+use txn::visible::VisibleTree;
 use types::row::RowLayout;
 
 use super::fetch::Fetch;
@@ -10,7 +11,6 @@ use super::rows::{RowKeys, Rows};
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
-use crate::visible::VisibleTree;
 
 /// A tree of a table as of a read view, with the columns that are wanted of it.
 pub(crate) struct Relation {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
+use txn::visible::VisibleTree;
 use types::row::{RowLayout, row_id_of};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -12,7 +13,6 @@ use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::columns::fetch::ChunkFetch;
 use crate::fault::internal;
-use crate::visible::VisibleTree;
 
 /// Fetches rows by their primary keys, those that index entries end with.
 pub(crate) struct Fetch {

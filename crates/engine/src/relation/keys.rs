@@ -4,10 +4,9 @@ use std::ops::Bound;
 
 use arrow_array::ArrayRef;
 use plan::KeyRange;
+use txn::visible::{Bounds, Range};
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
-
-use crate::visible::{Bounds, Range};
 
 /// The first key of the range of one value.
 pub(crate) fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use storage::LeafEntries;
+use txn::visible::Entries;
 use types::key::{KeyColumn, split_columns};
 use types::row::{BatchBuilder, RowLayout, primary_key_columns};
 
 use crate::catalog::entry::TableEntry;
-use crate::visible::Entries;
 
 /// Where the primary key lies in the keys of an index.
 pub(crate) struct RowKeys {

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use exec::{LocalFuture, Part, Step};
 use plan::{self, First, IndexRef, Scan};
 use storage::{Direction, RangePart};
+use txn::visible::{Bounds, FirstEntries};
 use types::SqlResult;
 
 use super::access::{Relation, depth};
@@ -15,7 +16,6 @@ use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
-use crate::visible::{Bounds, FirstEntries};
 
 /// Rows that one task fetches by key: amortises a task's set-up (Umbra, section 5).
 const FETCH_ROWS: usize = 128;

@@ -8,6 +8,7 @@ use exec::Matches;
 use plan::{self, IndexRef, Operator, Plan, Scan};
 use runtime::IoCounters;
 use storage::Depth;
+use txn::visible::VisibleTree;
 use types::{SqlError, SqlResult};
 
 use super::keys::encode;
@@ -15,7 +16,6 @@ use super::lookup::in_order;
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
-use crate::visible::VisibleTree;
 
 /// The scan of a plan that is nothing but a scan of a clustered tree; what it is restricted by
 /// comes with each execution.

@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch, StringViewArray};
 use arrow_schema::DataType;
 use runtime::IoCounters;
 use storage::{Depth, RangePart};
+use txn::visible::VisibleTree;
 use types::SqlResult;
 
 use super::rows::Rows;
@@ -16,7 +17,6 @@ use crate::catalog::snapshot::Snapshot;
 use crate::columns;
 use crate::columns::rows::ChunkRows;
 use crate::fault::internal;
-use crate::visible::VisibleTree;
 
 /// The columns at `ordinals` (the hidden row id is one past the table's) of all rows, in the order of
 /// the clustered tree.

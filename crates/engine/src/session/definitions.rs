@@ -8,14 +8,14 @@ use std::sync::Arc;
 use plan::catalog::TableId;
 use sql::parse::{AlterTable, Alteration, Drop, DropObject, RelationName, Statement};
 use storage::TreeId;
+use txn::locks::mode::{LockKey, LockMode};
+use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
+use txn::waiting::let_others;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::{Numbered, Snapshot};
-use crate::locks::mode::{LockKey, LockMode};
-use crate::locks::table::{DEADLOCK, LockWait, WriteRight};
-use crate::waiting::let_others;
 use crate::writing::Writing;
 
 /// What a statement changes, besides what it makes.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use txn::locks::log::LockWaited;
+use txn::locks::mode::{LockShown, RightKind};
+use txn::locks::watch::LockWatch;
+
 use super::state::Session;
 use crate::catalog::snapshot::Snapshot;
 use crate::database::Database;
-use crate::locks::log::LockWaited;
-use crate::locks::mode::{LockShown, RightKind};
-use crate::locks::watch::LockWatch;
 
 impl Session {
     /// Who wants to know that the statement waits for long.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use runtime::sync::Cancel;
 use runtime::time;
 use sql::{Bound, Query, Statement};
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::planning::{Planned, Planner};
-use crate::waiting::unless_cancelled;
 
 /// Memory of a token until its statement has run, in the lists that take the most: as a token, in
 /// the syntax tree, in the plans before and after each rule (measured for `IN`, `VALUES` and

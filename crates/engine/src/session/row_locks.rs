@@ -14,6 +14,9 @@ use runtime::sync::Cancel;
 use sql::dml::{LockedQuery, TargetCatalog};
 use sql::{Query, RowLockMode, RowLocks};
 use storage::planted;
+use txn::locks::mode::{LockKey, LockMode};
+use txn::locks::table::LockWait;
+use txn::waiting::let_others;
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -24,12 +27,9 @@ use crate::catalog::snapshot::Snapshot;
 use crate::dml::rows::concatenated;
 use crate::fault::internal;
 use crate::isolation;
-use crate::locks::mode::{LockKey, LockMode};
-use crate::locks::table::LockWait;
 use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::system::catalog::SystemCatalog;
-use crate::waiting::let_others;
 
 /// Rows that are looked at for each that is wanted, where locked ones are skipped.
 const ROWS_PER_WANTED: u64 = 4;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sql::parse::{Copy, CopyFormat, Delete, Insert, Statement, Update};
+use txn::waiting::let_others;
 use types::{SqlError, SqlResult};
 
 use super::state::Session;
@@ -10,7 +11,6 @@ use crate::dml;
 use crate::isolation::Isolation;
 use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
-use crate::waiting::let_others;
 use crate::writing::Writing;
 
 /// A statement that changes rows, and may run several times.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plan::catalog::TableId;
 use runtime::sync::Cancel;
 use sql::parse::OnCommit;
+use txn::locks::table::LockWait;
 use types::{SqlResult, zone};
 
 use super::calls::Keyed;
@@ -21,7 +22,6 @@ use crate::database::Database;
 use crate::deferred::Deferrals;
 use crate::held::Account;
 use crate::lent::LentTables;
-use crate::locks::table::LockWait;
 use crate::notice::Notice;
 use crate::notifications::Mailbox;
 use crate::numbers::LastNumbers;

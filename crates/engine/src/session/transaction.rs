@@ -6,6 +6,9 @@ use std::sync::LazyLock;
 use exec::LocalFuture;
 use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use storage::planted;
+use txn::locks::mode::{LockKey, LockMode};
+use txn::locks::table::LockWait;
+use txn::undo::ReadView;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::{Savepoint, Session, TransactionState};
@@ -15,12 +18,9 @@ use crate::catalog::snapshot::Snapshot;
 use crate::deferred::Deferrals;
 use crate::isolation;
 use crate::isolation::Isolation;
-use crate::locks::mode::{LockKey, LockMode};
-use crate::locks::table::LockWait;
 use crate::notice::Notice;
 use crate::result::{StatementResult, tag};
 use crate::settings::setting::Setting;
-use crate::undo::ReadView;
 
 impl Session {
     /// Where the session stands.

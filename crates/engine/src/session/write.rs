@@ -1,13 +1,13 @@
 //! What each kind of statement that writes does.
 
 use sql::parse::{self, DropObject, Statement, Vacuum};
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult};
 
 use crate::check::CHECK_COLUMN;
 use crate::notice::Notice;
 use crate::parts::expire::expire;
 use crate::result::{ResultSet, StatementResult, tag};
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 use crate::{analyze, ddl, dml, reorganize, view};
 

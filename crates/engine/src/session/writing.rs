@@ -1,9 +1,9 @@
 //! What the statements of a session write with.
 
+use txn::waiting::let_others;
 use types::SqlResult;
 
 use super::state::Session;
-use crate::waiting::let_others;
 use crate::writing::Writing;
 
 impl Session {

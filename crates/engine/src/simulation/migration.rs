@@ -2,12 +2,12 @@
 //! with them, beside others that write, and the table changes with it or not at all.
 
 use stdx::Prng;
+use txn::locks::table::DEADLOCK;
 
 use super::client::{Client, Known, Stop, lock};
 use super::interrupted::Ended;
 use super::model::{self, Rows};
 use super::transaction::{GO_BACK, SAVE};
-use crate::locks::table::DEADLOCK;
 
 /// All rows of the copy, as the model has them.
 fn copied_rows(number: usize) -> String {

@@ -1,12 +1,12 @@
 //! Transactions of several statements, with savepoints: all of them stay or none. A statement that a cancel ends fails
 //! the block; what came before a savepoint goes on from there.
 
+use txn::locks::table::DEADLOCK;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::client::{Client, Stop, lock};
 use super::interrupted::Ended;
 use super::model::{self, Step};
-use crate::locks::table::DEADLOCK;
 
 /// The savepoint of those that have one.
 pub(super) const SAVE: &str = "savepoint s";

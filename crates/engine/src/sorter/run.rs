@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use runtime::IoBuf;
 use runtime::fs::{self, File, OpenOptions};
 use runtime::sync::Cancel;
+use txn::waiting::give_way;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::merge::Sorted;
-use crate::waiting::give_way;
 
 /// Bytes of a read or write: large enough for the device's sequential speed.
 const BLOCK_BYTES: usize = 1 << 20;

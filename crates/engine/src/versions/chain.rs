@@ -6,6 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use plan::catalog::TableDef;
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use storage::{Redo, Store, planted};
+use txn::locks::table::{LockWait, Locks, WriteRight};
+use txn::noted::{NOTED_BYTES_MAX, Notes};
+use txn::undo::ReadView;
+use txn::undo::stamp::Stamp;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult};
 
 use super::awaited::{Committing, IN_DOUBT, in_doubt};
@@ -17,12 +22,7 @@ use crate::catalog::persist::Numbers;
 use crate::catalog::sequence::SequenceKey;
 use crate::catalog::snapshot::{Numbered, Snapshot};
 use crate::device::Device;
-use crate::locks::table::{LockWait, Locks, WriteRight};
-use crate::noted::{NOTED_BYTES_MAX, Notes};
 use crate::numbers::Given;
-use crate::undo::ReadView;
-use crate::undo::stamp::Stamp;
-use crate::waiting::unless_cancelled;
 use crate::{fault, isolation};
 
 /// Steps of transactions that change trees at a time.

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use storage::CheckpointTurn;
+use txn::locks::table::{LockWait, WriteRight};
 use types::SqlResult;
 
 use super::chain::{Ending, Versions};
 use crate::catalog::snapshot::Snapshot;
 use crate::isolation;
-use crate::locks::table::{LockWait, WriteRight};
 
 impl Versions {
     /// The right to write beside others, and to change definitions, over what is durable.
     ///
     /// # Errors
-    /// As [`crate::locks::table::Locks::define`], and those of [`Versions::settle_all`].
+    /// As [`txn::locks::table::Locks::define`], and those of [`Versions::settle_all`].
     pub(crate) async fn definer(&self, wait: &LockWait) -> SqlResult<WriteRight> {
         let right = self.locks.define(wait).await?;
         self.settle_before(wait).await.map(|()| right)

@@ -4,9 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::sync::{Cancel, WaitQueue};
+use txn::waiting::unless_cancelled;
 use types::SqlResult;
-
-use crate::waiting::unless_cancelled;
 
 /// Those that are open, and whether new ones wait.
 #[derive(Default)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use runtime::time::{self, Instant};
 use storage::{Redo, planted};
+use txn::locks::table::WriteRight;
+use txn::undo::ReadView;
 
 use crate::catalog::snapshot::Snapshot;
-use crate::locks::table::WriteRight;
-use crate::undo::ReadView;
 
 /// Bytes of what is not durable yet, at most, when a commit is acknowledged without waiting: some thousand
 /// commits of single rows, which a device takes in a few milliseconds.

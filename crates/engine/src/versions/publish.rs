@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use storage::{CheckpointTurn, Redo, StorageError, Underway, planted};
+use txn::locks::table::LockWait;
 use types::{SqlError, SqlResult};
 
 use super::chain::{CHANGES_MAX, Versions};
@@ -15,7 +16,6 @@ use super::pending::Pending;
 use crate::catalog::persist::Numbers;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
-use crate::locks::table::LockWait;
 use crate::{catalog, fault};
 
 /// What a publication has led to.

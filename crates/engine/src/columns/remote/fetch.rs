@@ -8,6 +8,7 @@ use columnar::{ChunkHeader, SECTOR_BYTES};
 use exec::Access;
 use objectstore::{ErrorKind, Segments, Usage};
 use runtime::IoBuf;
+use txn::waiting::{Beside, all};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::name::ChunkName;
@@ -17,7 +18,6 @@ use crate::objects::room::{Room, Taken};
 use crate::objects::seal::BODY;
 use crate::objects::stores::Bucket;
 use crate::objects::tally::Tally;
-use crate::waiting::{Beside, all};
 
 /// Bytes between two ranges that are read along: less than what comes while a request is on its way
 /// (30 ms at 50 MiB/s are 1.5 MiB; AnyBlob paper, section 2.3), more than what costs its checksums.

@@ -1,12 +1,12 @@
 //! The tables of a bucket: folders that have a list.
 
 use objectstore::ErrorKind;
+use txn::waiting::{Beside, all};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::list::LIST;
 use crate::catalog::snapshot::Snapshot;
 use crate::objects::fault::{of_object, of_store};
-use crate::waiting::{Beside, all};
 
 /// Folders that are looked into, at most.
 const FOLDERS_MAX: usize = 10_000;

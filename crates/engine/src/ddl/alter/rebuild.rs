@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use plan::catalog::{TableDef, TableId};
 use plan::constraints::ForeignKey;
 use sql::dml::{Defaults, assign, check_can_refer, converted};
+use txn::waiting::unless_cancelled;
 use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -20,7 +21,6 @@ use crate::isolation;
 use crate::load::loader::{Loader, Rebuilt};
 use crate::load::target::Target;
 use crate::relation::whole::TableRows;
-use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Writes all rows into new trees.

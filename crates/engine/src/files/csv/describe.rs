@@ -4,6 +4,7 @@ use plan::catalog::TableStatistics;
 use runtime::sync::Cancel;
 use sql::FileCall;
 use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions};
+use txn::waiting::unless_cancelled;
 use types::SqlResult;
 
 use super::file::{CsvFile, SAMPLE_RECORDS};
@@ -13,7 +14,6 @@ use crate::files::found::Found;
 use crate::files::hive::Partitions;
 use crate::files::options;
 use crate::files::options::{byte, count, flag};
-use crate::waiting::unless_cancelled;
 
 pub(crate) const OPTIONS: [&str; 9] = [
     "header",

@@ -7,6 +7,7 @@ use arrow_array::ArrayRef;
 use exec::Access;
 use runtime::sync::Cancel;
 use sql::parse::{CopyOptions, Header};
+use txn::waiting::give_way;
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
@@ -17,7 +18,6 @@ use crate::input::pieces::Input;
 use crate::input::record::{Field, RecordFormat, RecordReader};
 use crate::objects::room::Room;
 use crate::objects::tally::Tally;
-use crate::waiting::give_way;
 
 /// Rows that are parsed between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;

@@ -10,6 +10,7 @@ use arrow_row::{RowConverter, SortField};
 use exec::Access;
 use iceberg::{Content, DELETED_PATH_FIELD, DELETED_POSITION_FIELD, DataFile, Field, Type};
 use runtime::sync::{Cancel, Semaphore};
+use txn::waiting::give_way;
 use types::{SqlError, SqlResult};
 
 use super::super::given::{Given, Opened};
@@ -19,7 +20,6 @@ use crate::fault::internal;
 use crate::files::parquet::decode::{Decoding, Next};
 use crate::objects::file::ObjectFile;
 use crate::objects::room::Room;
-use crate::waiting::give_way;
 
 /// Bytes of memory for a path or a deleted value beside its own bytes: an entry of a tree.
 const VALUE_BYTES: usize = 48;

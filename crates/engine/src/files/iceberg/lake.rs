@@ -7,6 +7,7 @@ use exec::{Access, Reservation};
 use iceberg::{DataFile, Deletes, Error, METADATA_BYTES_MAX, Schema, TableMetadata};
 use objectstore::ObjectInfo;
 use runtime::sync::Cancel;
+use txn::waiting::{Beside, all, unless_cancelled};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::found::Found;
@@ -20,7 +21,6 @@ use crate::objects::file::ObjectFile;
 use crate::objects::location::Scheme;
 use crate::objects::path::{ObjectPath, is_object};
 use crate::objects::tally::Tally;
-use crate::waiting::{Beside, all, unless_cancelled};
 
 /// A table, by one snapshot of it.
 pub(crate) struct Lake {

@@ -2,11 +2,11 @@
 //! turn between two of their entries.
 
 use iceberg::{DataFile, Manifest, ManifestFiles, ManifestList};
+use txn::waiting::give_way;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::counted::Counted;
 use super::lake::{self, Lake, Reader};
-use crate::waiting::give_way;
 
 /// Files of one table: the metadata of each is in memory as long as the statement.
 const FILES_MAX: usize = 100_000;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use iceberg::{CatalogConfig, METADATA_BYTES_MAX, TableMetadata, place, table_key};
 use objectstore::ErrorKind;
 use sql::FileCall;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::options::{flag, invalid, text};
@@ -18,7 +19,6 @@ use crate::objects::fault::of_object;
 use crate::objects::location::Scheme;
 use crate::objects::path::is_object;
 use crate::objects::stores::Bucket;
-use crate::waiting::unless_cancelled;
 
 const CONFIG: &str = "v1/config";
 

@@ -8,6 +8,7 @@ use parquet::schema::types::SchemaDescriptor;
 use plan::catalog::TableStatistics;
 use runtime::sync::Cancel;
 use sql::FileCall;
+use txn::waiting::{Beside, all, give_way};
 use types::{LogicalType, SqlResult};
 
 use super::footer::ParquetFile;
@@ -17,7 +18,6 @@ use crate::files::found::Found;
 use crate::files::hive::Partitions;
 use crate::files::{convert, options};
 use crate::objects::tally::Tally;
-use crate::waiting::{Beside, all, give_way};
 
 /// Files that are opened at once: enough to hide the round trips to a store behind each other.
 pub(crate) const OPENED_AT_ONCE: usize = 32;

@@ -12,6 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 use runtime::sync::Cancel;
+use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult};
 
 use super::super::convert::decoded;
@@ -20,7 +21,6 @@ use super::pages;
 use crate::files::damage::damaged;
 use crate::input::files::RandomFile;
 use crate::objects::tally::Tally;
-use crate::waiting::unless_cancelled;
 
 /// The length of the metadata, and the magic number.
 const TAIL_BYTES: u64 = 8;

@@ -2,6 +2,7 @@
 
 use objectstore::ObjectInfo;
 use runtime::sync::Cancel;
+use txn::waiting::{give_way, unless_cancelled};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::found::Found;
@@ -11,7 +12,6 @@ use crate::objects::fault::of_store;
 use crate::objects::file::ObjectFile;
 use crate::objects::path::ObjectPath;
 use crate::objects::stores::Bucket;
-use crate::waiting::{give_way, unless_cancelled};
 
 /// The objects of a path, in order of their names.
 pub(super) async fn expand(

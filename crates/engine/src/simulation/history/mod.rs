@@ -26,13 +26,13 @@ use std::time::Duration;
 use runtime::sim::{Disk, FaultPlan};
 use runtime::time;
 use stdx::Prng;
+use txn::locks::table::LockWait;
 use types::{SqlError, SqlResult};
 
 use super::{Failure, attempt};
 use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;
-use crate::locks::table::LockWait;
 use crate::options::{Options, Simulation};
 use crate::settings::configuration::{Configuration, Origin};
 use crate::versions::chain::Versions;

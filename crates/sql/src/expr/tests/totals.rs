@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Date32Array, Decimal128Array, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Int32Array, Int64Array, RecordBatch,
+};
 use plan::expr::{Accumulator, AggregateExpr, GroupRows};
 use stdx::Prng;
 
 use crate::analyze::expression::parse_aggregate;
-
 
 const ROUNDS: u64 = 300;
 

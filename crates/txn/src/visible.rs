@@ -16,14 +16,15 @@ use crate::fault;
 use crate::undo::{ReadView, Seen};
 
 /// A tree as a reader sees it.
-pub(crate) struct VisibleTree {
-    pub(crate) tree: Tree,
+pub struct VisibleTree {
+    /// The tree.
+    pub tree: Tree,
     /// `None`: as it is, for who has the right to write.
     view: Option<ReadView>,
 }
 
 /// Takes the entries that a reader sees.
-pub(crate) trait Entries {
+pub trait Entries {
     /// Forgets all that it has taken: it comes again.
     fn restart(&mut self);
 
@@ -54,29 +55,29 @@ impl VisitEntries for OfRange<'_> {
 }
 
 /// A half-open range of keys.
-pub(crate) type Range = (Vec<u8>, Vec<u8>);
+pub type Range = (Vec<u8>, Vec<u8>);
 
 /// The bounds of a scan.
-pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// How far the first entries of a range went.
-pub(crate) struct FirstEntries {
+pub struct FirstEntries {
     /// How many were taken.
-    pub(crate) count: usize,
+    pub count: usize,
     /// Behind which the range goes on; `None`: it is at its end.
-    pub(crate) last: Option<Vec<u8>>,
+    pub last: Option<Vec<u8>>,
 }
 
 type Gathered = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl VisibleTree {
     /// The tree as of a read view.
-    pub(crate) fn seen(tree: Tree, view: ReadView) -> VisibleTree {
+    pub fn seen(tree: Tree, view: ReadView) -> VisibleTree {
         VisibleTree { tree, view: Some(view) }
     }
 
     /// The tree as it is, for who has the right to write.
-    pub(crate) fn now(tree: Tree) -> VisibleTree {
+    pub fn now(tree: Tree) -> VisibleTree {
         VisibleTree { tree, view: None }
     }
 
@@ -95,7 +96,7 @@ impl VisibleTree {
     }
 
     /// As [`Tree::expand`], its entries as the reader sees them.
-    pub(crate) async fn expand(
+    pub async fn expand(
         &self,
         part: RangePart,
         depth: Depth,
@@ -135,7 +136,7 @@ impl VisibleTree {
     }
 
     /// As [`Tree::get`], the entry as the reader sees it.
-    pub(crate) async fn get(
+    pub async fn get(
         &self,
         key: &[u8],
         io: &IoCounters,
@@ -155,7 +156,7 @@ impl VisibleTree {
     }
 
     /// As [`Tree::get_batch`], its entries as the reader sees them.
-    pub(crate) async fn get_batch(
+    pub async fn get_batch(
         &self,
         keys: &[Vec<u8>],
         depth: Depth,
@@ -191,7 +192,7 @@ impl VisibleTree {
     }
 
     /// As [`Tree::range_batch`], its entries as the reader sees them.
-    pub(crate) async fn range_batch(
+    pub async fn range_batch(
         &self,
         ranges: &[Range],
         depth: Depth,
@@ -224,7 +225,7 @@ impl VisibleTree {
     }
 
     /// Up to about `count` entries from one end of a range, in that direction.
-    pub(crate) async fn first(
+    pub async fn first(
         &self,
         range: &Bounds,
         direction: Direction,

@@ -11,15 +11,17 @@ use super::mode::LockShown;
 use super::table::{LockWait, Locks};
 
 /// Watches the waits of a statement.
-pub(crate) struct LockWatch {
-    pub(crate) session: u64,
-    pub(crate) log: LockLog,
+pub struct LockWatch {
+    /// The session that runs it.
+    pub session: u64,
+    /// Where waits that take long are told.
+    pub log: LockLog,
     /// The lock and the sessions that have it, as the log says them: the lock table knows no names.
-    pub(crate) describe: Box<Describe>,
+    pub describe: Box<Describe>,
 }
 
 /// Describes a wait that is not over; `None` if its statement has ended.
-pub(crate) type Describe = dyn Fn(LockShown, Vec<u64>) -> Option<LockWaited> + Send + Sync;
+pub type Describe = dyn Fn(LockShown, Vec<u64>) -> Option<LockWaited> + Send + Sync;
 
 impl std::fmt::Debug for LockWatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

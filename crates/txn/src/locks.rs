@@ -9,8 +9,8 @@
 //! they end. The modes are those of PostgreSQL's row locks. Whoever would wait in a circle fails with
 //! 40P01 instead.
 
-pub(crate) mod log;
-pub(crate) mod mode;
-pub(crate) mod state;
-pub(crate) mod table;
-pub(crate) mod watch;
+pub mod log;
+pub mod mode;
+pub mod state;
+pub mod table;
+pub mod watch;

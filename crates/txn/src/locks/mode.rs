@@ -4,15 +4,17 @@ use storage::TreeId;
 
 /// An entry of a tree, or the entries with a unique prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LockKey {
-    pub(crate) tree: TreeId,
-    pub(crate) key: Vec<u8>,
+pub struct LockKey {
+    /// The tree.
+    pub tree: TreeId,
+    /// The key, or the prefix; empty for the whole table.
+    pub key: Vec<u8>,
 }
 
 impl LockKey {
     /// The whole table with this tree: who changes or locks rows of it shares it (`KeyShare`), and
     /// `LOCK TABLE` has it for itself. No row has so short a key.
-    pub(crate) fn of_table(tree: TreeId) -> LockKey {
+    pub fn of_table(tree: TreeId) -> LockKey {
         LockKey { tree, key: vec![] }
     }
 }

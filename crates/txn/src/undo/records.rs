@@ -12,7 +12,7 @@ use super::stamp::Stamp;
 
 /// Bytes of all records. One statement changes at most a 256th of the pool in place, so this is what
 /// thousands of usual statements replace; a query that is still running after them is told so.
-pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
+pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// What a record takes besides its key and its value.
 const RECORD_OVERHEAD_BYTES: usize = 128;

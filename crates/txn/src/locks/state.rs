@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use runtime::sync::WaitQueue;
-
 use storage::{TreeId, planted};
 
 use super::mode::{LockKey, LockMode, LockShown, RightKind, ShownLock};

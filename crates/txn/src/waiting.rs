@@ -8,10 +8,7 @@ use runtime::sync::Cancel;
 use types::{SqlError, SqlResult};
 
 /// What `work` gives, or 57014.
-pub(crate) async fn unless_cancelled<T>(
-    cancel: &Cancel,
-    work: impl Future<Output = T>,
-) -> SqlResult<T> {
+pub async fn unless_cancelled<T>(cancel: &Cancel, work: impl Future<Output = T>) -> SqlResult<T> {
     let (mut work, mut cancelled) = (pin!(work), pin!(cancel.cancelled()));
     poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Ok(done)),
@@ -24,7 +21,7 @@ pub(crate) async fn unless_cancelled<T>(
 ///
 /// # Errors
 /// 57014 when the work is wanted no longer.
-pub(crate) async fn give_way(cancel: &Cancel) -> SqlResult<()> {
+pub async fn give_way(cancel: &Cancel) -> SqlResult<()> {
     if runtime::need_preempt() {
         runtime::yield_now().await;
     }
@@ -38,20 +35,20 @@ pub(crate) async fn give_way(cancel: &Cancel) -> SqlResult<()> {
 ///
 /// # Errors
 /// 57014 when the work is wanted no longer.
-pub(crate) async fn let_others(cancel: &Cancel) -> SqlResult<()> {
+pub async fn let_others(cancel: &Cancel) -> SqlResult<()> {
     runtime::yield_now().await;
     give_way(cancel).await
 }
 
 /// Work that goes on beside other work of the same task.
-pub(crate) type Beside<'a, T> = Pin<Box<dyn Future<Output = SqlResult<T>> + 'a>>;
+pub type Beside<'a, T> = Pin<Box<dyn Future<Output = SqlResult<T>> + 'a>>;
 
 /// What all of them give, in order, each going on while others wait. They end with the task that waits
 /// for them.
 ///
 /// # Errors
 /// The first one; the others are dropped.
-pub(crate) async fn all<T>(mut work: Vec<Beside<'_, T>>) -> SqlResult<Vec<T>> {
+pub async fn all<T>(mut work: Vec<Beside<'_, T>>) -> SqlResult<Vec<T>> {
     let mut done: Vec<Option<T>> = work.iter().map(|_| None).collect();
     poll_fn(|cx| {
         for (work, done) in work.iter_mut().zip(&mut done) {

@@ -13,27 +13,27 @@ use super::watch::LockWatch;
 use crate::waiting::{give_way, unless_cancelled};
 
 /// Several wait for each other in a circle.
-pub(crate) const DEADLOCK: SqlState = SqlState("40P01");
+pub const DEADLOCK: SqlState = SqlState("40P01");
 
 /// Keys that are locked before other tasks have their turn.
-pub(crate) const KEYS_AT_ONCE: usize = 1 << 10;
+pub const KEYS_AT_ONCE: usize = 1 << 10;
 
 /// How long a statement waits for others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LockWait {
+pub struct LockWait {
     /// Ends the wait with 57014.
-    pub(crate) cancel: Cancel,
+    pub cancel: Cancel,
     /// `lock_timeout`
-    pub(crate) timeout: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// Whose statement that is.
-    pub(crate) session: Option<u64>,
+    pub session: Option<u64>,
     /// Who wants to know that it takes long.
-    pub(crate) watch: Option<Arc<LockWatch>>,
+    pub watch: Option<Arc<LockWatch>>,
 }
 
 impl LockWait {
     /// The same for who fails instead of waiting.
-    pub(crate) fn without_waiting(self) -> LockWait {
+    pub fn without_waiting(self) -> LockWait {
         LockWait { timeout: Some(Duration::ZERO), ..self }
     }
 
@@ -56,7 +56,7 @@ impl LockWait {
 
 /// The locks of a database.
 #[derive(Clone, Default)]
-pub(crate) struct Locks(Arc<Shared>);
+pub struct Locks(Arc<Shared>);
 
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
 
 /// The right to write, with the keys that are locked under it, until its last clone goes.
 #[derive(Clone)]
-pub(crate) struct WriteRight(Arc<Held>);
+pub struct WriteRight(Arc<Held>);
 
 pub(crate) struct Held {
     locks: Locks,
@@ -85,7 +85,7 @@ impl Locks {
     ///
     /// # Errors
     /// 55P03 when that takes longer than the statement may wait, 57014 when it is cancelled.
-    pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+    pub async fn share(&self, wait: &LockWait) -> SqlResult<WriteRight> {
         let right = self.new_right();
         right.share(wait).await?;
         Ok(right)
@@ -95,7 +95,7 @@ impl Locks {
     ///
     /// # Errors
     /// As [`Locks::share`].
-    pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+    pub async fn define(&self, wait: &LockWait) -> SqlResult<WriteRight> {
         let right = self.new_right();
         right.define(wait).await?;
         Ok(right)
@@ -105,7 +105,7 @@ impl Locks {
     ///
     /// # Errors
     /// As [`Locks::share`].
-    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+    pub async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
         let right = self.new_right();
         right.take_alone(wait).await?;
         Ok(right)
@@ -113,7 +113,7 @@ impl Locks {
 
     /// The right to write beside others, for who waits for nobody, or for keys a moment at most: no statement fails
     /// with 40P01 because of such a wait.
-    pub(crate) fn try_share(&self) -> Option<WriteRight> {
+    pub fn try_share(&self) -> Option<WriteRight> {
         let right = self.new_right();
         let mut state = right.state();
         state.share(right.0.id, None)?;
@@ -127,23 +127,23 @@ impl Locks {
     }
 
     /// What is held and waited for, to be shown.
-    pub(crate) fn shown(&self) -> Vec<ShownLock> {
+    pub fn shown(&self) -> Vec<ShownLock> {
         self.0.state().shown()
     }
 
     /// What a session waits for, and the sessions in its way.
-    pub(crate) fn wait_of(&self, session: u64) -> Option<(LockShown, Vec<u64>)> {
+    pub fn wait_of(&self, session: u64) -> Option<(LockShown, Vec<u64>)> {
         let state = self.0.state();
         Some((state.wanted(session)?, state.blocking(session)))
     }
 
     /// Whether a session has the right to write.
-    pub(crate) fn has_right(&self, session: u64) -> bool {
+    pub fn has_right(&self, session: u64) -> bool {
         self.0.state().has_right(session)
     }
 
     /// The sessions that a session waits for.
-    pub(crate) fn blocking(&self, session: u64) -> Vec<u64> {
+    pub fn blocking(&self, session: u64) -> Vec<u64> {
         self.0.state().blocking(session)
     }
 }
@@ -154,12 +154,12 @@ impl WriteRight {
     }
 
     /// Whether nobody else writes.
-    pub(crate) fn is_exclusive(&self) -> bool {
+    pub fn is_exclusive(&self) -> bool {
         self.state().is_exclusive(self.0.id)
     }
 
     /// Whether it may change definitions.
-    pub(crate) fn may_define(&self) -> bool {
+    pub fn may_define(&self) -> bool {
         self.state().may_define(self.0.id)
     }
 
@@ -167,7 +167,7 @@ impl WriteRight {
     ///
     /// # Errors
     /// As [`Locks::share`].
-    pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<()> {
+    pub async fn share(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
         if self.state().share(id, wait.session).is_some() {
             return Ok(());
@@ -185,7 +185,7 @@ impl WriteRight {
     ///
     /// # Errors
     /// As [`Locks::share`]; 40P01 when the one who may do so now waits for this one.
-    pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<()> {
+    pub async fn define(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
         if self.state().define(id, wait.session).is_some() {
             return Ok(());
@@ -209,7 +209,7 @@ impl WriteRight {
     ///
     /// # Errors
     /// As [`Locks::share`]; 40P01 when another one waits for the same, or for this one.
-    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
+    pub async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
         if self.is_exclusive() {
             return Ok(());
@@ -244,7 +244,7 @@ impl WriteRight {
     ///
     /// # Errors
     /// 40P01, 55P03, 57014. What was locked stays so.
-    pub(crate) async fn lock(
+    pub async fn lock(
         &self,
         mut wanted: Vec<(LockKey, LockMode)>,
         wait: &LockWait,
@@ -265,34 +265,34 @@ impl WriteRight {
     }
 
     /// May change definitions from now on, if no other one may.
-    pub(crate) fn try_define(&self) -> bool {
+    pub fn try_define(&self) -> bool {
         self.state().define(self.0.id, None).is_some()
     }
 
     /// Whether another one waits until nobody else writes.
-    pub(crate) fn is_in_the_way(&self) -> bool {
+    pub fn is_in_the_way(&self) -> bool {
         self.state().is_wanted_alone()
     }
 
     /// Locks a key if nobody else has.
-    pub(crate) fn try_lock(&self, key: &LockKey, mode: LockMode) -> bool {
+    pub fn try_lock(&self, key: &LockKey, mode: LockMode) -> bool {
         self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
     }
 
     /// How many keys are locked.
-    pub(crate) fn count_locked(&self) -> usize {
+    pub fn count_locked(&self) -> usize {
         self.state().count_locked(self.0.id)
     }
 
     /// Lets all keys go, and keeps the right.
-    pub(crate) fn let_go(&self) {
+    pub fn let_go(&self) {
         let queues = self.state().let_go(self.0.id);
         queues.iter().for_each(|queue| queue.wake_all());
     }
 
     /// Lets all keys go, and the right with them unless it may change definitions: others of a circle may wait
     /// for it alone. Who goes on shares it again first ([`WriteRight::share`]).
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.let_go();
         if self.state().leave_unlocked(self.0.id) {
             self.0.locks.0.waiting.wake_all();
@@ -328,7 +328,7 @@ impl Drop for Held {
 }
 
 /// Waits to have the right beside others.
-pub(crate) struct Sharing<'a>(&'a WriteRight);
+pub struct Sharing<'a>(&'a WriteRight);
 
 impl Drop for Sharing<'_> {
     fn drop(&mut self) {
@@ -337,7 +337,7 @@ impl Drop for Sharing<'_> {
 }
 
 /// Waits until it may change definitions.
-pub(crate) struct Defining<'a>(&'a WriteRight);
+pub struct Defining<'a>(&'a WriteRight);
 
 impl Drop for Defining<'_> {
     fn drop(&mut self) {
@@ -346,7 +346,7 @@ impl Drop for Defining<'_> {
 }
 
 /// Waits to have the right alone: those that want to share it come later.
-pub(crate) struct Excluding<'a>(&'a WriteRight);
+pub struct Excluding<'a>(&'a WriteRight);
 
 impl Drop for Excluding<'_> {
     fn drop(&mut self) {
@@ -356,7 +356,7 @@ impl Drop for Excluding<'_> {
 }
 
 /// Has the right and waits to have it alone.
-pub(crate) struct Upgrade<'a>(&'a WriteRight);
+pub struct Upgrade<'a>(&'a WriteRight);
 
 impl Drop for Upgrade<'_> {
     fn drop(&mut self) {
@@ -366,7 +366,7 @@ impl Drop for Upgrade<'_> {
 }
 
 /// Waits for a key.
-pub(crate) struct Waiting<'a>(&'a WriteRight);
+pub struct Waiting<'a>(&'a WriteRight);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -375,11 +375,13 @@ impl Drop for Waiting<'_> {
     }
 }
 
-pub(crate) fn too_long() -> SqlError {
+/// 55P03
+pub fn too_long() -> SqlError {
     SqlError::new(SqlState("55P03"), "canceling statement due to lock timeout")
 }
 
-pub(crate) fn deadlock() -> SqlError {
+/// 40P01
+pub fn deadlock() -> SqlError {
     SqlError::new(DEADLOCK, "deadlock detected")
         .with_detail(
             "Another transaction waits for what this one has locked, and holds what it wants.",

@@ -9,7 +9,7 @@ const IN_FLIGHT: u64 = u64::MAX;
 
 /// A transaction that writes, to those who look at what it has changed.
 #[derive(Clone)]
-pub(crate) struct Stamp(Arc<Outcome>);
+pub struct Stamp(Arc<Outcome>);
 
 struct Outcome {
     id: u64,

@@ -12,10 +12,10 @@
 //! Who writes trees anew records nothing but that: its readers have the old trees. Those of them that are
 //! serializable come before it.
 
-pub(crate) mod reads;
-pub(crate) mod records;
-pub(crate) mod serializable;
-pub(crate) mod stamp;
+pub mod reads;
+pub mod records;
+pub mod serializable;
+pub mod stamp;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ use stamp::Stamp;
 /// The state of the trees that a reader sees: that of a version of the catalog, with what its own
 /// transaction has done.
 #[derive(Clone)]
-pub(crate) struct ReadView(Arc<Registered>);
+pub struct ReadView(Arc<Registered>);
 
 struct Registered {
     version: u64,
@@ -50,7 +50,7 @@ struct Own {
 }
 
 /// An entry as a reader sees it, or that it sees none.
-pub(crate) type Seen = (Arc<[u8]>, Option<Arc<[u8]>>);
+pub type Seen = (Arc<[u8]>, Option<Arc<[u8]>>);
 
 impl Default for ReadView {
     fn default() -> ReadView {
@@ -72,18 +72,18 @@ impl ReadView {
     }
 
     /// That of the version which is made on top of this one.
-    pub(crate) fn next(&self) -> ReadView {
+    pub fn next(&self) -> ReadView {
         let (version, log) = (self.0.version + 1, self.0.log.clone());
         ReadView::new(Registered { version, own: None, reads: None, locks: false, log })
     }
 
     /// The same for a transaction that keeps it, and may note what it reads.
-    pub(crate) fn pinned(&self, notes_reads: bool) -> ReadView {
+    pub fn pinned(&self, notes_reads: bool) -> ReadView {
         self.noting(notes_reads.then(Arc::default), false)
     }
 
     /// The same for a query that locks what it reads.
-    pub(crate) fn locking(&self) -> ReadView {
+    pub fn locking(&self) -> ReadView {
         self.noting(Some(Arc::default()), true)
     }
 
@@ -94,22 +94,22 @@ impl ReadView {
     }
 
     /// Whether it is of a query that locks what it reads.
-    pub(crate) fn is_locking(&self) -> bool {
+    pub fn is_locking(&self) -> bool {
         self.0.locks
     }
 
     /// Whether what is read is noted.
-    pub(crate) fn notes_reads(&self) -> bool {
+    pub fn notes_reads(&self) -> bool {
         self.0.reads.is_some()
     }
 
     /// A transaction that begins to write.
-    pub(crate) fn new_stamp(&self) -> Stamp {
+    pub fn new_stamp(&self) -> Stamp {
         self.0.log.new_stamp()
     }
 
     /// The same with what a transaction has done up to a step.
-    pub(crate) fn with_own(&self, stamp: &Stamp, step: u32) -> ReadView {
+    pub fn with_own(&self, stamp: &Stamp, step: u32) -> ReadView {
         let Registered { version, reads, log, .. } = &*self.0;
         let own = Some(Own { stamp: stamp.clone(), step });
         let reads = reads.clone().filter(|_| !planted::is("reads-lost-with-first-write"));
@@ -118,7 +118,7 @@ impl ReadView {
     }
 
     /// With what its own transaction has done as far as it is seen, that of another version.
-    pub(crate) fn moved_to(&self, version: &ReadView) -> ReadView {
+    pub fn moved_to(&self, version: &ReadView) -> ReadView {
         match &self.0.own {
             Some(own) => version.with_own(&own.stamp, own.step),
             None => version.clone(),
@@ -126,19 +126,19 @@ impl ReadView {
     }
 
     /// The number of the version.
-    pub(crate) fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.0.version
     }
 
     /// Whether there are more bytes of records, and nobody but those who read as of this version keeps those that
     /// are newer.
-    pub(crate) fn keeps_more_than(&self, bytes: usize) -> bool {
+    pub fn keeps_more_than(&self, bytes: usize) -> bool {
         let state = self.0.log.state();
         state.bytes() > bytes && state.oldest() == self.0.version
     }
 
     /// From now on those who begin to read see this version.
-    pub(crate) fn show(&self) {
+    pub fn show(&self) {
         self.0.log.shown.fetch_max(self.0.version, Ordering::Release);
     }
 
@@ -146,7 +146,7 @@ impl ReadView {
     ///
     /// # Panics
     /// Without one.
-    pub(crate) fn record<'a>(
+    pub fn record<'a>(
         &self,
         tree: TreeId,
         entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
@@ -156,14 +156,14 @@ impl ReadView {
     }
 
     /// Other trees take the place of these with this version, which is the newest one, or their tables have gone.
-    pub(crate) fn note_replaced(&self, trees: &[TreeId]) {
+    pub fn note_replaced(&self, trees: &[TreeId]) {
         if !trees.is_empty() {
             self.0.log.replace(trees, self.0.version);
         }
     }
 
     /// The transaction was undone, and has ended with this version, which is the newest one.
-    pub(crate) fn undo(&self, stamp: &Stamp) {
+    pub fn undo(&self, stamp: &Stamp) {
         let mut state = self.0.log.state();
         self.0.log.end(&mut state, stamp, self.0.version, None);
     }
@@ -173,12 +173,7 @@ impl ReadView {
     ///
     /// # Errors
     /// 72000 when the records are no more.
-    pub(crate) fn replaced(
-        &self,
-        tree: TreeId,
-        low: &[u8],
-        high: Option<&[u8]>,
-    ) -> SqlResult<Vec<Seen>> {
+    pub fn replaced(&self, tree: TreeId, low: &[u8], high: Option<&[u8]>) -> SqlResult<Vec<Seen>> {
         let (version, log) = (self.0.version, &self.0.log);
         if log.newest.load(Ordering::Acquire) <= version || high.is_some_and(|high| high <= low) {
             return Ok(vec![]);
@@ -197,14 +192,14 @@ impl ReadView {
 
     /// Notes that a transaction has read the entries with keys from `low` up to and without `high`, if it
     /// is one that wants to know.
-    pub(crate) fn note_read(&self, tree: TreeId, low: &[u8], high: Option<&[u8]>) {
+    pub fn note_read(&self, tree: TreeId, low: &[u8], high: Option<&[u8]>) {
         if let Some(reads) = &self.0.reads {
             reads.note(tree, low, high);
         }
     }
 
     /// Whether others have committed a change of something that was noted as read.
-    pub(crate) fn has_outdated_reads(&self) -> bool {
+    pub fn has_outdated_reads(&self) -> bool {
         let Registered { version, reads: Some(reads), log, .. } = &*self.0 else { return false };
         if log.newest.load(Ordering::Acquire) <= *version {
             return false;
@@ -219,11 +214,7 @@ impl ReadView {
     }
 
     /// Whether others have committed a change of one of the entries since the version.
-    pub(crate) fn is_outdated<'a>(
-        &self,
-        tree: TreeId,
-        mut keys: impl Iterator<Item = &'a [u8]>,
-    ) -> bool {
+    pub fn is_outdated<'a>(&self, tree: TreeId, mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
         let (version, log) = (self.0.version, &self.0.log);
         if log.newest.load(Ordering::Acquire) <= version {
             return false;
@@ -235,7 +226,7 @@ impl ReadView {
     }
 
     /// Whether the own transaction has changed one of the entries, in a step that is not seen.
-    pub(crate) fn is_changed_later<'a>(
+    pub fn is_changed_later<'a>(
         &self,
         tree: TreeId,
         mut keys: impl Iterator<Item = &'a [u8]>,
@@ -246,7 +237,7 @@ impl ReadView {
     }
 
     /// The same of any entry of the tree.
-    pub(crate) fn is_tree_changed_later(&self, tree: TreeId) -> bool {
+    pub fn is_tree_changed_later(&self, tree: TreeId) -> bool {
         let state = self.0.log.state();
         let later = |record: &Record| self.0.sees_own(record) == Some(false);
         let undo = state.tree(tree);
@@ -254,7 +245,7 @@ impl ReadView {
     }
 
     /// Whether others have committed a change of any entry of the tree since the version.
-    pub(crate) fn is_tree_outdated(&self, tree: TreeId) -> bool {
+    pub fn is_tree_outdated(&self, tree: TreeId) -> bool {
         let state = self.0.log.state();
         state.tree(tree).is_some_and(|undo| {
             let mut changed = undo.within(b"", None).flat_map(|(_, records)| records);
@@ -297,7 +288,7 @@ impl Registered {
 }
 
 /// The state of the error of who looks at what is kept no longer.
-pub(crate) const SNAPSHOT_TOO_OLD: SqlState = SqlState("72000");
+pub const SNAPSHOT_TOO_OLD: SqlState = SqlState("72000");
 
 fn too_old() -> SqlError {
     SqlError::new(SNAPSHOT_TOO_OLD, "snapshot too old")

@@ -13,19 +13,22 @@ use crate::undo::records::RECORD_BYTES_MAX;
 /// Bytes that transactions note to put back, all together; beyond them tables are written anew. They stay
 /// in memory until the transactions end, and a quarter of the undo records leaves room for those that
 /// others read.
-pub(crate) const NOTED_BYTES_MAX: usize = RECORD_BYTES_MAX / 4;
+pub const NOTED_BYTES_MAX: usize = RECORD_BYTES_MAX / 4;
 
 /// An entry as it was before a step of a transaction changed it.
 #[derive(Clone)]
-pub(crate) struct Noted {
-    pub(crate) tree: Tree,
-    pub(crate) key: Vec<u8>,
-    pub(crate) old: Option<Vec<u8>>,
+pub struct Noted {
+    /// The tree of the entry.
+    pub tree: Tree,
+    /// Its key.
+    pub key: Vec<u8>,
+    /// Its value; `None` if it was not there.
+    pub old: Option<Vec<u8>>,
 }
 
 /// Those of one transaction, in the order of its steps.
 #[derive(Default)]
-pub(crate) struct Notes(Mutex<State>);
+pub struct Notes(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -39,29 +42,29 @@ impl Notes {
     }
 
     /// Bytes of all.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.state().bytes
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.state().noted.len()
     }
 
     /// One more.
-    pub(crate) fn push(&self, noted: Noted) {
+    pub fn push(&self, noted: Noted) {
         let mut state = self.state();
         state.bytes += noted_bytes(&noted.key, noted.old.as_deref());
         state.noted.push(noted);
     }
 
     /// The last one behind the first `kept`.
-    pub(crate) fn last(&self, kept: usize) -> Option<Noted> {
+    pub fn last(&self, kept: usize) -> Option<Noted> {
         self.state().noted[kept..].last().cloned()
     }
 
     /// The last one has been put back.
-    pub(crate) fn pop(&self) {
+    pub fn pop(&self) {
         let mut state = self.state();
         if let Some(noted) = state.noted.pop() {
             state.bytes -= noted_bytes(&noted.key, noted.old.as_deref());
@@ -70,7 +73,7 @@ impl Notes {
 
     /// Says what the entries were before the transaction: the first note of an entry counts, as the last
     /// change in a log does.
-    pub(crate) fn log(&self, replaced: &mut Redo) {
+    pub fn log(&self, replaced: &mut Redo) {
         for noted in self.state().noted.iter().rev() {
             replaced.push(noted.tree.id(), &noted.key, noted.old.as_deref());
         }
@@ -80,7 +83,7 @@ impl Notes {
 impl Noted {
     /// Makes the entry what it was. The store gives up when that fails: what is half undone must not
     /// become durable.
-    pub(crate) async fn put_back(&self, store: &Store) -> SqlResult<()> {
+    pub async fn put_back(&self, store: &Store) -> SqlResult<()> {
         let done = self.set().await;
         if let Err(error) = &done {
             store.give_up(&format!("a transaction could not be undone: {error}"));
@@ -102,6 +105,6 @@ impl Noted {
 }
 
 /// What it takes to note an entry.
-pub(crate) fn noted_bytes(key: &[u8], old: Option<&[u8]>) -> usize {
+pub fn noted_bytes(key: &[u8], old: Option<&[u8]>) -> usize {
     size_of::<Noted>() + key.len() + old.map_or(0, <[u8]>::len)
 }

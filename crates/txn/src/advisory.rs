@@ -37,7 +37,7 @@ pub struct Wish {
 
 /// The locks of a database.
 #[derive(Default)]
-pub(crate) struct AdvisoryLocks {
+pub struct AdvisoryLocks {
     table: Mutex<Table>,
     /// Locks that end with their transaction.
     in_transaction: AtomicUsize,
@@ -152,7 +152,7 @@ impl AdvisoryLocks {
     }
 
     /// Locks a key if that is possible at once.
-    pub(crate) fn try_take(&self, session: u64, wish: Wish) -> bool {
+    pub fn try_take(&self, session: u64, wish: Wish) -> bool {
         self.take(&mut self.table(), session, wish, u64::MAX)
     }
 
@@ -179,12 +179,12 @@ impl AdvisoryLocks {
     ///
     /// # Errors
     /// 40P01 when that would never be.
-    pub(crate) fn obtain(self: &Arc<Self>, session: u64, wish: Wish) -> Obtain {
+    pub fn obtain(self: &Arc<Self>, session: u64, wish: Wish) -> Obtain {
         Obtain { locks: self.clone(), session, wish, ticket: None }
     }
 
     /// Lets go of a key that was locked for the session; whether it was.
-    pub(crate) fn release(&self, session: u64, key: Key, shared: bool) -> bool {
+    pub fn release(&self, session: u64, key: Key, shared: bool) -> bool {
         let mut table = self.table();
         let Some(lock) = table.locks.get_mut(&key) else { return false };
         let own = lock.holds.iter().position(|hold| {
@@ -201,19 +201,19 @@ impl AdvisoryLocks {
     }
 
     /// Lets go of what was locked for the session, but not for its transaction.
-    pub(crate) fn release_session(&self, session: u64) {
+    pub fn release_session(&self, session: u64) {
         self.release_where(|hold| hold.session == session && !hold.in_transaction);
     }
 
     /// The session's transaction has ended.
-    pub(crate) fn end_transaction(&self, session: u64) {
+    pub fn end_transaction(&self, session: u64) {
         if self.in_transaction.load(SeqCst) > 0 {
             self.release_where(|hold| hold.session == session && hold.in_transaction);
         }
     }
 
     /// The session has ended.
-    pub(crate) fn end_session(&self, session: u64) {
+    pub fn end_session(&self, session: u64) {
         self.release_where(|hold| hold.session == session);
     }
 
@@ -235,7 +235,7 @@ impl AdvisoryLocks {
     }
 
     /// All locks, by key.
-    pub(crate) fn shown(&self) -> Vec<Shown> {
+    pub fn shown(&self) -> Vec<Shown> {
         let mut shown = vec![];
         for (key, lock) in &self.table().locks {
             let (key, granted) = (*key, true);
@@ -250,7 +250,7 @@ impl AdvisoryLocks {
 }
 
 /// Waits for a key. Who drops it leaves the queue.
-pub(crate) struct Obtain {
+pub struct Obtain {
     locks: Arc<AdvisoryLocks>,
     session: u64,
     wish: Wish,

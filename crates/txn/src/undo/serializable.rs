@@ -105,7 +105,7 @@ impl ReadView {
     /// The transaction has ended with this version, which is the newest one; `view` is what it has seen. Not so if
     /// it is serializable and may have no place among the others, or none behind them all where it has to be
     /// `last`, for it has looked at what is newest.
-    pub(crate) fn commit(&self, stamp: &Stamp, view: &ReadView, last: bool) -> bool {
+    pub fn commit(&self, stamp: &Stamp, view: &ReadView, last: bool) -> bool {
         let (version, mut state) = (self.0.version, self.0.log.state());
         let Some(reads) = view.serializable_reads() else {
             self.0.log.end(&mut state, stamp, version, Some(0));
@@ -154,7 +154,7 @@ impl ReadView {
 
     /// A transaction has ended that has only read. Not so if it is serializable and may have no place among the
     /// others.
-    pub(crate) fn end_reads(&self) -> bool {
+    pub fn end_reads(&self) -> bool {
         let Some(reads) = self.serializable_reads() else { return true };
         let mut state = self.0.log.state();
         if !self.has_place_for_reads(&state) {
