@@ -53,7 +53,10 @@ class Connection:
             elif kind == b"C":
                 self.tag = body[:-1].decode()
             elif kind == b"G":
-                self.stream.sendall(b"d" + struct.pack("!i", len(data) + 4) + data + b"c" + struct.pack("!i", 4))
+                for at in range(0, len(data), 1 << 20):
+                    piece = data[at:at + (1 << 20)]
+                    self.stream.sendall(b"d" + struct.pack("!i", len(piece) + 4) + piece)
+                self.stream.sendall(b"c" + struct.pack("!i", 4))
             elif kind == b"d":
                 rows.append([body.decode()])
             elif kind == b"E":

@@ -89,8 +89,14 @@ LONG_ROWS = """
     insert into docs select g, repeat('x', 500000) || g from generate_series(1, 1200) g;
     create table keys (id int primary key, v text);
     insert into keys select g, 'v' from generate_series(1, 1200) g;
+    create table lines (id int, t text);
 """
 LONG = {
+    # Records that have no end.
+    "a long line of text": ("copy lines from stdin", {TOO_LONG}, lambda: b"1\t" + b"x" * 240_000_000),
+    "a long record of CSV": ("copy lines from stdin (format csv)", {TOO_LONG}, lambda: b"1," + b"x" * 240_000_000),
+    "a long quoted field of CSV": ("copy lines from stdin (format csv)", {TOO_LONG},
+                                   lambda: b'1,"' + b"x\n" * 120_000_000),
     "long rows, read": ("select sum(length(t)) from docs", "600003693"),
     "long rows, filtered": ("select count(*) from docs where t like '%99'", "12"),
     "long rows, looked up": ("select sum(length(d.t)) from keys k join docs d on d.id = k.id", "600003693"),
@@ -300,14 +306,14 @@ class Neighbour(threading.Thread):
 class Attack(threading.Thread):
     """A statement, and how it ended."""
 
-    def __init__(self, port, text):
+    def __init__(self, port, text, data=b""):
         super().__init__(daemon=True)
         self.session, self.text, self.outcome, self.ended = wire.Connection(port), text, "", None
-        self.rows = None
+        self.rows, self.data = None, data
 
     def run(self):
         try:
-            rows = self.session.query(self.text)
+            rows = self.session.query(self.text, self.data)
             self.outcome, self.rows = f"{len(rows)} rows", rows
         except wire.Refused as refused:
             self.outcome = refused.state
@@ -382,8 +388,8 @@ def is_right(attack, wanted):
 
 def ends_within(server, name, case, timeout_s=1, patience_s=WIDE_MS / 1000):
     """True if an attack ends as it must, within its memory, and nothing goes on behind its end."""
-    text, wanted = case
-    watched, attack = Watched(server), Attack(server.port, text)
+    text, wanted, *data = case
+    watched, attack = Watched(server), Attack(server.port, text, *(made() for made in data))
     attack.session.query(f"set statement_timeout = '{timeout_s}s'")
     watched.start()
     began = time.monotonic()

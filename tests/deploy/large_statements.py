@@ -47,7 +47,6 @@ SETUP = """
 # Statements that are known to be refused wrongly, and why; counted as ignored.
 KNOWN = {
     "a LIKE pattern": "a pattern becomes a regular expression, whose size has a limit",
-    "OR of IS NOT DISTINCT FROM": "the parser takes all that follows for the right side, as deep as it is long",
 }
 
 # Limits: of depth, of counts, of memory.

@@ -41,7 +41,6 @@ pub(crate) mod overriding;
 pub(crate) mod parameter;
 pub(crate) mod place;
 pub(crate) mod places;
-pub(crate) mod precedence;
 pub(crate) mod prepare;
 pub(crate) mod refuse;
 pub(crate) mod rename;

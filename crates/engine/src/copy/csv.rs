@@ -20,6 +20,8 @@ impl<'a> RecordReader<'a> {
             let plain = self.take_until(is_end);
             field.extend(plain);
             size += plain.len() + 1;
+            // Before more of it is waited for: a record without an end may be all that ever comes.
+            check_length(true, size)?;
             match self.take()? {
                 None | Some(b'\n') => break,
                 Some(byte) if byte == delimiter => fields.push(std::mem::take(&mut field)),
@@ -31,7 +33,6 @@ impl<'a> RecordReader<'a> {
                 Some(_) if matches!(self.peek()?, None | Some(b'\n')) => {}
                 Some(byte) => field.bytes.to_mut().push(byte),
             }
-            check_length(true, size)?;
         }
         fields.push(field);
         Ok(())

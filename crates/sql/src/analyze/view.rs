@@ -14,7 +14,7 @@ use crate::analyze::no_columns::{is_stand_in, stand_in};
 use crate::catalog::Catalog;
 use crate::catalog::view::ViewDef;
 use crate::error::from_library;
-use crate::parse::{no_columns, precedence, stored};
+use crate::parse::{no_columns, stored};
 use crate::quote::unspelled::shown;
 use crate::rewrite::{clock, steps};
 
@@ -89,7 +89,6 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     no_columns::fill(&mut query);
     crate::parse::balance(&mut query).map_err(external)?;
-    precedence::regroup(&mut query);
     let first_moment = clock::first_of(names.parameter_count);
     let outputs = steps::of_view(&mut query, names.catalog, first_moment).map_err(external)?;
     let plan = crate::analyze::query::bound(query, &names.within(view))?;

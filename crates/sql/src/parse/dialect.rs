@@ -14,6 +14,7 @@ use datafusion_sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence}
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
+mod distinct;
 mod empty_list;
 mod subquery;
 mod symmetric;
@@ -112,7 +113,9 @@ impl Dialect for Postgres {
         expr: &Expr,
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        subquery::read_list(parser, expr).or_else(|| symmetric::read(parser, expr, &self.base))
+        let own = subquery::read_list(parser, expr);
+        let own = own.or_else(|| symmetric::read(parser, expr, &self.base));
+        own.or_else(|| distinct::read(parser, expr, &self.base))
     }
 
     as_base! {

@@ -10,11 +10,11 @@ use types::{SqlError, SqlResult, oid};
 use super::tokens;
 use super::tokens::Tokens;
 use super::words::Words;
+use crate::parse::column_type;
 use crate::parse::statement::Statement;
 use crate::parse::statement::prepare::{Discard, Execute, Prepare};
 use crate::parse::template::Template;
 use crate::parse::tokens::{PREPARABLE, closing, first_is, syntax_error};
-use crate::parse::{column_type, precedence};
 
 /// The statement, if it is one of these.
 pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {
@@ -94,7 +94,6 @@ fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
         end(text, &parser)?;
         for argument in &mut arguments {
             super::balance(argument)?;
-            precedence::regroup(argument);
         }
     } else {
         words.end()?;

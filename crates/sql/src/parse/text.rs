@@ -6,7 +6,6 @@ use types::{SqlResult, SqlState};
 
 use crate::parse::balance::balance_statement;
 use crate::parse::object_name::{identifier, relation};
-use crate::parse::precedence::regroup;
 use crate::parse::refuse::unsupported;
 use crate::parse::statement::Statement;
 use crate::parse::statement::query::query;
@@ -113,7 +112,6 @@ fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
 /// Puts what follows understands in the place of what the library's parser has read.
 fn adapt_tree(statement: &mut ast::Statement) -> SqlResult<()> {
     balance_statement(statement)?;
-    regroup(statement);
     no_columns::fill(statement);
     files::as_relations(statement)?;
     normalise::normalise(statement);

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, ObjectName, Visitor};
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::template::Template;
+use crate::parse::dialect::Postgres;
 use crate::parse::object_name::identifier;
 use crate::parse::{balance, tokens};
 use crate::walk::Walk;
@@ -27,7 +27,7 @@ impl Template {
     /// engine's grammar has names none, and neither does one that cannot be read: what is wrong with it
     /// is told when it runs.
     pub fn relations(&self) -> Vec<NamedRelation> {
-        let dialect = PostgreSqlDialect {};
+        let dialect = Postgres::for_length(self.tokens().len());
         let parser = Parser::new(&dialect).with_recursion_limit(2 * tokens::nesting_max());
         let statement = parser.with_tokens_with_locations(self.tokens().clone()).parse_statement();
         let Ok(mut statement) = statement else { return vec![] };

@@ -10,8 +10,9 @@ use datafusion_expr::{Expr, Operator};
 use plan::KeyRange;
 use plan::catalog::TableDef;
 
-/// Most ranges of one scan: each costs a descent.
-const RANGES_MAX: usize = 1000;
+/// Most ranges of one scan: each is a part of it, and costs a descent, by which the planner prices
+/// it. What is longer is tested for each row.
+const RANGES_MAX: usize = 20_000;
 
 /// What a predicate demands of one column.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{InList, ScalarFunction};
 use datafusion_expr::{Expr, ExprSchemable};
 
-/// Longer arrays are searched one by one: planning a list costs more than it gains.
-const ELEMENTS_MAX: usize = 1000;
+/// Longer arrays are compared element by element: the plan would have too many constants.
+const ELEMENTS_MAX: usize = 200_000;
 
 /// Whether some are arrays.
 pub(crate) fn has_arrays(exprs: &[Expr], schema: &DFSchema) -> Result<bool> {

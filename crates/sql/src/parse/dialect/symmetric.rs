@@ -38,7 +38,8 @@ pub(super) fn read(
     }))
 }
 
-fn is(token: &Token, word: &str) -> bool {
+/// True if the token is the word, in letters of any case.
+pub(super) fn is(token: &Token, word: &str) -> bool {
     let Token::Word(found) = token else { return false };
     found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word)
 }
