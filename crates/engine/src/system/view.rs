@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use exec::Governor;
-use runtime::WorkerStats;
+use runtime::{Portions, WorkerStats};
 use sql::ViewDef;
 use sql::catalog::{Catalog, TableDef, TableId, TableStatistics};
 use sql::parse::{NotificationStatement, TEMPORARY_SCHEMA};
@@ -269,6 +269,11 @@ impl SessionView {
     /// The figures of each worker.
     pub fn workers(&self) -> Vec<WorkerStats> {
         self.monitor.handle.stats()
+    }
+
+    /// What tasks computed without giving way, by kind.
+    pub fn portions(&self) -> Vec<Portions> {
+        self.monitor.handle.portions()
     }
 
     /// The locks of those who write, held and waited for.

@@ -15,7 +15,7 @@ use super::pending::Pending;
 use crate::catalog::persist::Numbers;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::trees::drop_trees;
-use crate::locks::table::LockWait;
+use crate::locks::table::{LockWait, WriteRight};
 use crate::{catalog, fault};
 
 /// What a publication has led to.
@@ -120,7 +120,7 @@ impl Versions {
         snapshot.note_saved(&numbers);
         self.catalogs_mut().settle_by_checkpoint(snapshot);
         // Now others may write alone.
-        drop(rights);
+        end(rights).await;
         Ok(done)
     }
 
@@ -157,7 +157,7 @@ impl Versions {
             catalogs.pending.logging_bytes = 0;
             catalogs.settle(snapshot);
         }
-        drop(rights);
+        end(rights).await;
         self.tend();
         Ok(Logged::Done)
     }
@@ -211,6 +211,13 @@ impl Versions {
         self.store.flush().await.ok();
         let right = self.locks.share(wait).await?;
         self.checkpoint(&right).await
+    }
+}
+
+/// What was done under these rights is visible.
+async fn end(rights: Vec<WriteRight>) {
+    for right in rights {
+        right.end().await;
     }
 }
 

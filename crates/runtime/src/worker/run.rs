@@ -98,6 +98,8 @@ impl Worker {
 
     /// Polls up to `limit` tasks.
     pub(crate) fn slice(&self, limit: u32) {
+        // What the worker did since the last slice is no task's.
+        self.look_at_processor();
         self.slice_start_ns.set(self.now_ns());
         self.preempt.set(false);
         self.rotate_window();
