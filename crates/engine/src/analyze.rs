@@ -102,7 +102,8 @@ async fn column(
     let one = |batch: &RecordBatch| batch.project(&[ordinal]).map_err(internal);
     let batches = batches.iter().map(one).collect::<SqlResult<Vec<_>>>()?;
     let schema = Schema { columns: vec![entry.def.schema.columns[ordinal].clone()] };
-    let (sampled, row_count) = (batches.iter().map(RecordBatch::num_rows).sum(), entry.row_count());
+    let sampled: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let row_count = entry.row_count();
     let work = move || Ok(column_statistics(&schema, &batches, row_count)?.remove(0));
     if sampled <= SORTED_AT_ONCE {
         return work();

@@ -24,6 +24,10 @@ use crate::relation::keys::end_of;
 use crate::undo::ReadView;
 use crate::waiting::{ENTRIES_AT_ONCE, breathe, breathe_among, give_way};
 
+/// Keys that are looked for together: enough reads in flight, and a node above has taken all of them down in a
+/// millisecond.
+const RANGES_AT_ONCE: usize = 4096;
+
 /// The changes of one tree.
 pub(crate) struct Entries {
     tree: Tree,
@@ -240,14 +244,17 @@ impl Entries {
             }
         }
         let (mut found, io) = (vec![], IoCounters::default());
-        let mut visit = |position: usize, key: &[u8], _: &[u8]| {
-            let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
-            if !goes {
-                found.push(rows[position]);
-            }
-        };
-        let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
-        searched.map_err(fault::storage)?;
+        for (ranges, rows) in ranges.chunks(RANGES_AT_ONCE).zip(rows.chunks(RANGES_AT_ONCE)) {
+            let mut visit = |position: usize, key: &[u8], _: &[u8]| {
+                let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
+                if !goes {
+                    found.push(rows[position]);
+                }
+            };
+            let searched = self.tree.range_batch(ranges, Depth::Many, &io, &mut visit).await;
+            searched.map_err(fault::storage)?;
+            breathe().await;
+        }
         match found.first() {
             Some(&row) if !self.is_deferrable() => Err(self.violation(row)),
             _ => Ok(found.into_iter().filter_map(|row| self.doubt(row)).collect()),

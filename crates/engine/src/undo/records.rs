@@ -16,10 +16,10 @@ pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// Records that are dropped at one go, in a millisecond or two. Those that are left go with the next read view, or
 /// when others come.
-const DROPPED_AT_ONCE: usize = 2048;
+pub(super) const DROPPED_AT_ONCE: usize = 2048;
 
 /// What a record takes besides its key and its value.
-const RECORD_OVERHEAD_BYTES: usize = 128;
+pub(super) const RECORD_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Default)]
 pub(super) struct UndoLog {
@@ -93,8 +93,10 @@ impl UndoLog {
         if *count == 0 {
             state.views.remove(&version);
             state.forget();
-            self.newest.store(state.newest(), Ordering::Release);
+        } else if state.drop_unneeded() == 0 {
+            return;
         }
+        self.newest.store(state.newest(), Ordering::Release);
     }
 
     pub(super) fn record<'a>(
@@ -194,16 +196,18 @@ impl State {
         oldest.map_or(u64::MAX, |(version, _)| *version)
     }
 
-    /// Drops records that no reader needs: of those up to the oldest version that is read.
-    fn drop_unneeded(&mut self) {
-        let (oldest, mut most) = (self.oldest(), DROPPED_AT_ONCE);
-        while most > 0
+    /// Drops records that no reader needs: of those up to the oldest version that is read. How many.
+    fn drop_unneeded(&mut self) -> usize {
+        let (oldest, mut count) = (self.oldest(), 0);
+        while count < DROPPED_AT_ONCE
             && self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest)
         {
-            most -= self.drop_oldest(most).0;
+            count += self.drop_oldest(DROPPED_AT_ONCE - count).0;
         }
+        count
     }
 
+    /// The same, with what is known of trees and of readers up to that version.
     fn forget(&mut self) {
         self.drop_unneeded();
         let oldest = self.oldest();

@@ -338,6 +338,9 @@ impl Tree {
                     if !self.store.pool.read(pid, io, look).await? {
                         return Err(misplaced(pid, "a child of another tree"));
                     }
+                    if runtime::need_preempt() {
+                        runtime::yield_now().await;
+                    }
                 }
             }
             level = next;
