@@ -336,7 +336,8 @@ impl Entries {
         let is_recorded =
             |change: &EntryChange| change.old.is_some() || !planted::is("inserts-unrecorded");
         let entries = self.changes.iter().filter(|(_, change)| is_recorded(change));
-        let mut old = entries.map(|(key, change)| (key.as_slice(), change.old.as_deref())).peekable();
+        let mut old =
+            entries.map(|(key, change)| (key.as_slice(), change.old.as_deref())).peekable();
         while old.peek().is_some() {
             view.record(self.tree.id(), old.by_ref().take(ENTRIES_AT_ONCE));
             breathe().await;

@@ -93,6 +93,8 @@ pub(crate) struct Worker {
     /// Urgent polls since another task had its turn.
     urgent_polls: Cell<u32>,
     window: Window,
+    /// The last task from a queue has not joined the window.
+    window_is_due: Cell<bool>,
     current: Cell<Option<Key>>,
     pub(crate) gave_way: Cell<Option<Queue>>,
     pub(crate) ops: RefCell<Slab<OpEntry>>,
@@ -182,6 +184,7 @@ impl Worker {
             urgent: RefCell::default(),
             urgent_polls: Cell::new(0),
             window: Window::new(shared.window),
+            window_is_due: Cell::new(false),
             current: Cell::new(None),
             gave_way: Cell::new(None),
             ops: RefCell::default(),

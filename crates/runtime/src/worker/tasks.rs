@@ -209,7 +209,10 @@ impl Worker {
             Some(queue) => {
                 header.queued.set(true);
                 match queue {
-                    Queue::Window => self.window.push_back(task),
+                    Queue::Window => {
+                        self.window_is_due.set(false);
+                        self.window.push_back(task);
+                    }
                     Queue::Ready => self.line(header).borrow_mut().push_back(task),
                     Queue::First => self.line(header).borrow_mut().push_front(task),
                 }

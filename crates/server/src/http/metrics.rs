@@ -240,7 +240,8 @@ fn portions(page: &mut Page, portions: &[Portions]) {
         page.sample(name, &format!("kind=\"{}\"", of.kind), of.cpu_ns_max as f64 * 1e-9);
     }
     let name = "dovetail_long_portions";
-    let help = format!("Times that a task computed for more than {} ms.", PORTION_NS_MAX / 1_000_000);
+    let help =
+        format!("Times that a task computed for more than {} ms.", PORTION_NS_MAX / 1_000_000);
     page.family(name, "counter", &help);
     for of in portions {
         page.sample(&format!("{name}_total"), &format!("kind=\"{}\"", of.kind), of.long_count);
