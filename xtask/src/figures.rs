@@ -11,6 +11,7 @@ const FIGURES: &[(&str, &str, &[&str])] = &[
     ("instructions", "python3", &["tests/compare/instructions.py"]),
     ("shapes", "python3", &["tests/compare/shapes.py"]),
     ("attacks", "python3", &["tests/deploy/attacks.py", "--strict", "target/release/dovetail"]),
+    ("tails", "python3", &["tests/deploy/tails.py"]),
     ("writers", "python3", &["tests/compare/writers.py"]),
     ("pgbench", "python3", &["tests/compare/pgbench.py"]),
     ("point", "dovetail", &["bench", "point"]),

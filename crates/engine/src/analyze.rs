@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use plan::catalog::ColumnStatistics;
 use sql::parse::Vacuum;
+use sql::statistics::column_statistics;
 use txn::waiting::unless_cancelled;
-use types::SqlResult;
+use types::{Schema, SqlError, SqlResult};
 
 use crate::access::role::RoleId;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
+use crate::database::Database;
+use crate::fault::internal;
 use crate::notice::Notice;
 use crate::relation::whole::sample;
 use crate::writing::Writing;
@@ -16,6 +21,9 @@ use crate::writing::Writing;
 /// Extents in a sample: 64 pages each, some 128 thousand rows of 128 bytes; PostgreSQL samples
 /// 30 thousand rows, but ours come in extents and need more to see as many places.
 const SAMPLE_EXTENTS: usize = 64;
+
+/// Rows of a sample whose values are sorted by a worker: some two milliseconds for each column.
+const SORTED_AT_ONCE: usize = 8192;
 
 /// What `VACUUM` leaves alone because it is not the role's. Space is taken back without it, so nothing is
 /// left undone; but who asked for it may not have that right.
@@ -53,7 +61,7 @@ pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlRe
     let job = writing.db.start_job("analyzing", names.len() as u64);
     let mut entries = vec![];
     for name in names {
-        let analyzed = analyzed(snapshot, snapshot.table(&name)?);
+        let analyzed = analyzed(writing, snapshot.table(&name)?);
         entries.push(unless_cancelled(&writing.cancel, analyzed).await??);
         job.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
@@ -67,17 +75,44 @@ pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlRe
     Ok(others.into_iter().map(skipped).collect())
 }
 
-async fn analyzed(snapshot: &Snapshot, entry: &TableEntry) -> SqlResult<TableEntry> {
+async fn analyzed(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<TableEntry> {
     let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-    let sample = sample(snapshot, entry, &ordinals, SAMPLE_EXTENTS).await?;
+    let sample = sample(writing.snapshot(), entry, &ordinals, SAMPLE_EXTENTS).await?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
-    let batches = &sample.batches;
-    let mut columns = sql::statistics::column_statistics(&def.schema, batches, entry.row_count())?;
-    for (ordinal, column) in columns.iter_mut().enumerate() {
+    let mut columns = vec![];
+    for ordinal in ordinals {
+        let mut column = column(writing.db, entry, &sample.batches, ordinal).await?;
         column.width = sample.text_width(ordinal).unwrap_or(column.width);
+        columns.push(column);
     }
     statistics.columns = columns.into();
     def.statistics = Arc::new(statistics);
     Ok(entry.with_def(def))
+}
+
+/// Statistics of one column, which is sorted for them: where the sample has many rows, on a thread beside the
+/// workers.
+async fn column(
+    db: &Database,
+    entry: &TableEntry,
+    batches: &[RecordBatch],
+    ordinal: usize,
+) -> SqlResult<ColumnStatistics> {
+    let one = |batch: &RecordBatch| batch.project(&[ordinal]).map_err(internal);
+    let batches = batches.iter().map(one).collect::<SqlResult<Vec<_>>>()?;
+    let schema = Schema { columns: vec![entry.def.schema.columns[ordinal].clone()] };
+    let sampled: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let row_count = entry.row_count();
+    let work = move || Ok(column_statistics(&schema, &batches, row_count)?.remove(0));
+    if sampled <= SORTED_AT_ONCE {
+        return work();
+    }
+    let permit = db.beside().evaluators.acquire().await;
+    let work = move || {
+        let _permit = permit;
+        work()
+    };
+    let failed = |aborted| SqlError::internal(format!("a sample could not be sorted: {aborted}"));
+    runtime::offload(work).await.map_err(failed)?
 }

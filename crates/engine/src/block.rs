@@ -32,6 +32,7 @@ use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
 use txn::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use txn::undo::ReadView;
 use txn::undo::stamp::Stamp;
+use txn::waiting::breathe;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
@@ -411,6 +412,7 @@ impl Block {
             let _change = self.public.versions().change_right().await;
             self.put_back(&noted).await?;
             self.notes.pop();
+            breathe().await;
         }
         let mut state = self.state();
         if !planted::is("savepoint-stays-in-log") {
@@ -471,7 +473,10 @@ impl Block {
             }
         };
         // Nothing is left to undo.
-        drop(self.right.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let right = self.right.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(right) = right {
+            right.end().await;
+        }
         let acknowledged = match committed {
             Committed::Seen(version) => Some(version),
             Committed::Awaited(version) => {
@@ -511,7 +516,7 @@ impl Drop for Block {
         // In a task: this may be a worker's thread, which must not wait.
         self.public.handle().spawn_on(0, move || async move {
             undo.run().await;
-            drop(right);
+            right.end().await;
         });
     }
 }
@@ -550,6 +555,7 @@ impl Undo {
                 return;
             }
             self.notes.pop();
+            breathe().await;
         }
         self.versions.undone(&self.stamp, &self.notes);
         for tree in self.own {

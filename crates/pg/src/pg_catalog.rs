@@ -60,6 +60,7 @@ const FILLED: &[(&str, Fill)] = &[
     ("dovetail_queries", activity::dovetail_queries),
     ("dovetail_tasks", activity::dovetail_tasks),
     ("dovetail_io", activity::dovetail_io),
+    ("dovetail_portions", activity::dovetail_portions),
 ];
 
 /// Whether a relation ever has rows.

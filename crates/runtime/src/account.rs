@@ -240,6 +240,12 @@ impl Accounting {
         }
     }
 
+    /// Processor time that the thread had used when time was last settled.
+    #[inline]
+    pub(crate) fn settled_cpu_ns(&self) -> u64 {
+        self.settled_cpu_ns.get()
+    }
+
     /// Whether it is time for [`Accounting::settle`].
     #[inline]
     pub(crate) fn is_unsettled(&self, now_ns: u64) -> bool {

@@ -11,6 +11,17 @@ pub(crate) fn monotonic_ns() -> u64 {
     spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
 }
 
+/// Nanoseconds of the monotonic clock at its last step, some milliseconds ago at most: a read of memory
+/// instead of the processor's counter.
+#[inline]
+pub(crate) fn stepped_ns() -> u64 {
+    let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `spec` is a valid place for the answer.
+    let rc = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut spec) };
+    assert_eq!(rc, 0, "the monotonic clock always answers");
+    spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
+}
+
 /// Nanoseconds of processor time that this thread has used.
 pub(crate) fn thread_ns() -> u64 {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };

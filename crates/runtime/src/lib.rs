@@ -52,7 +52,7 @@ pub use task::frame::frame_bytes;
 pub use task::join::{JoinHandle, spawn};
 pub use task::remote::{RemoteHandle, spawn_anywhere, spawn_anywhere_detached, spawn_on};
 pub use trace::{IoPoint, IoSample, IoTrace};
-pub use worker::watchdog::LongestPoll;
+pub use worker::portions::{PORTION_NS_MAX, Portions};
 pub use yielding::{
     has_given_way, interleave, need_preempt, random_u64, step_aside, worker, worker_count,
     yield_now,

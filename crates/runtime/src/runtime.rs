@@ -24,7 +24,7 @@ use crate::stats::WorkerStats;
 use crate::task::aborted::Aborted;
 use crate::task::remote::{RemoteHandle, Urgency, promise, send_task};
 use crate::task::scoped;
-use crate::worker::watchdog::LongestPoll;
+use crate::worker::portions::Portions;
 use crate::worker::{self, Shared, Worker};
 
 /// Workers that run tasks. Dropping it stops them: tasks are dropped, operations in flight are
@@ -155,10 +155,10 @@ impl Handle {
         self.shared.inboxes.len()
     }
 
-    /// The task that kept a worker longest without giving way; `None` in release builds, which do not
-    /// look.
-    pub fn longest_poll(&self) -> Option<LongestPoll> {
-        self.shared.watchdog.longest()
+    /// The longest portions by kind of task, by name: what tasks computed without giving way. Kinds whose
+    /// portions were all short are left out. Empty in a simulation.
+    pub fn portions(&self) -> Vec<Portions> {
+        self.shared.portions.by_kind()
     }
 
     /// What each worker has done so far.
@@ -201,7 +201,7 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         first_ring: AtomicI32::new(-1),
         job_count: AtomicUsize::new(0),
         failure: Mutex::new(None),
-        watchdog: Default::default(),
+        portions: Default::default(),
     };
     for index in 0..config.workers {
         let Some(id) = inbox::register(&shared.inboxes[index]) else {

@@ -43,14 +43,14 @@ pub async fn step_aside() {
 /// no other task that could use the time.
 #[inline]
 pub async fn interleave() {
-    if worker::with(|w| w.has_ready() || w.need_preempt()) {
+    if worker::with(|w| w.has_ready() || w.is_slice_over()) {
         Yield { queue: Queue::Window, done: false }.await;
     }
 }
 
 /// True when the task has used up its time slice, or a client may have asked for something: it should
-/// `yield_now` or `step_aside`. Cheap: the clock is read at every 16th call, or where calls are
-/// microseconds apart. Always true under `Config::attack`.
+/// `yield_now` or `step_aside`. Cheap: the clock is read at every 16th call, where calls are
+/// microseconds apart, or after some milliseconds. Always true under `Config::attack`.
 pub fn need_preempt() -> bool {
     worker::with(|w| w.need_preempt())
 }

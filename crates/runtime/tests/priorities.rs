@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use runtime::sim::Disk;
-use runtime::{Account, Config, RingChoice, Runtime, spawn, yield_now};
+use runtime::{Account, Config, RingChoice, Runtime, interleave, spawn, yield_now};
 
 /// More turns than short work has.
 const LONG_TURNS: u64 = 300;
@@ -107,5 +107,26 @@ fn long_work_keeps_a_share_beside_any_amount_of_short_work() {
         });
         assert_eq!(short_turns, 16 * 20 * 50);
         assert!(long_turns >= short_turns / 10, "{long_turns} beside {short_turns}");
+    });
+}
+
+#[test]
+fn who_waits_for_a_cache_line_does_not_wait_for_all_turns_of_who_computes() {
+    const HOPS: u64 = 10;
+    on_each(|runtime| {
+        let passed = runtime.block_on(|| async {
+            let taken = Rc::<Cell<u64>>::default();
+            let computing = spawn(turns(10_000, taken.clone()));
+            let hopping = async {
+                for _ in 0..HOPS {
+                    interleave().await;
+                }
+            };
+            spawn(hopping).await.unwrap();
+            let passed = taken.get();
+            computing.await.unwrap();
+            passed
+        });
+        assert!(passed <= 2 * HOPS, "{passed} turns of another task");
     });
 }

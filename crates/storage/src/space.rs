@@ -287,6 +287,13 @@ impl Space {
         self.settling_limbo = std::mem::take(&mut self.limbo);
     }
 
+    /// Pages of dropped trees that nobody holds any more: they may be used when the checkpoint has settled.
+    pub fn abandoned(&self) -> Vec<Extent> {
+        let is_abandoned = |limbo: &&Limbo| Arc::strong_count(&limbo.tree) == 1;
+        let limbo = self.settling_limbo.iter().filter(is_abandoned);
+        limbo.flat_map(|limbo| limbo.extents.iter().copied()).collect()
+    }
+
     /// The images of the checkpoint's double-write buffer are in their places: what it freed may be used, but trees that
     /// somebody holds and pages that somebody looks at.
     /// `forget`: whether the pool holds nothing of a page, from now on.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use storage::{Redo, Store, planted};
 use txn::undo::ReadView;
+use txn::waiting::{ENTRIES_AT_ONCE, breathe};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::deferred::{check_now, checked_now};
@@ -185,14 +186,22 @@ async fn rebuilt(writing: &Writing<'_>, change: &Change) -> SqlResult<Rebuilt> {
 
 /// Locks what is to be changed, and looks whether it is still what the statement has found.
 async fn lock(writing: &Writing<'_>, entry: &TableEntry, entries: &[Entries]) -> SqlResult<()> {
-    writing.lock_rows(entry, entries.iter().flat_map(Entries::locks).collect()).await?;
+    let mut keys = vec![];
+    for tree in entries {
+        keys.append(&mut tree.locks().await);
+    }
+    writing.lock_rows(entry, keys).await?;
     let view = &writing.snapshot().read_view;
-    if entries.iter().any(|tree| tree.is_outdated(view)) && !planted::is("lost-update") {
-        return Err(writing.block()?.overtaken());
+    for tree in entries {
+        if tree.is_outdated(view).await && !planted::is("lost-update") {
+            return Err(writing.block()?.overtaken());
+        }
     }
     let block = writing.block()?;
-    if block.is_frozen() && entries.iter().any(|tree| tree.is_changed_later(view)) {
-        return Err(changed_twice(entry));
+    for tree in entries.iter().filter(|_| block.is_frozen()) {
+        if tree.is_changed_later(view).await {
+            return Err(changed_twice(entry));
+        }
     }
     entries.iter().for_each(|tree| block.note_doubts(tree.doubts()));
     Ok(())
@@ -313,14 +322,18 @@ async fn apply_all(
             block.note_newest_seen();
         }
         block.note_doubts(doubts?);
-        if block.keeps_version() && tree.hides_added(view) {
+        if block.keeps_version() && tree.hides_added(view).await {
             return Err(isolation::concurrent_update());
         }
     }
     // Now the entries are known to be what the statement takes them for.
     for tree in &trees {
-        tree.record(view);
-        block.note(tree.noted());
+        tree.record(view).await;
+        let mut noted = tree.noted().peekable();
+        while noted.peek().is_some() {
+            block.note(noted.by_ref().take(ENTRIES_AT_ONCE));
+            breathe().await;
+        }
     }
     for (done, tree) in trees.iter().enumerate() {
         if let Err(error) = tree.apply(store).await {
@@ -334,7 +347,9 @@ async fn apply_all(
         return reserved;
     }
     let logged = trees.iter().filter(|tree| !block.has_made_tree(tree.tree_id()));
-    logged.for_each(|tree| tree.log(redo));
+    for tree in logged {
+        tree.log(redo).await;
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use storage::{Depth, Redo, Store, Tree, TreeId, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::noted::{Noted, noted_bytes};
 use txn::undo::ReadView;
-use txn::waiting::give_way;
+use txn::waiting::{ENTRIES_AT_ONCE, breathe, breathe_among, give_way};
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -23,6 +23,10 @@ use crate::deferred::{Doubt, Doubted};
 use crate::fault;
 use crate::load::keys::{duplicate_key, key_arrays};
 use crate::relation::keys::end_of;
+
+/// Keys that are looked for together: enough reads in flight, and a node above has taken all of them down in a
+/// millisecond.
+const RANGES_AT_ONCE: usize = 4096;
 
 /// The changes of one tree.
 pub(crate) struct Entries {
@@ -112,7 +116,9 @@ impl Entries {
             entries.fill(removed, added, &stored.layout, cancel).await?;
             all.push(entries);
         }
-        all.iter().try_for_each(Entries::check_added)?;
+        for entries in &all {
+            entries.check_added().await?;
+        }
         Ok(all)
     }
 
@@ -180,17 +186,20 @@ impl Entries {
     }
 
     /// Refuses duplicates among the rows that are added.
-    fn check_added(&self) -> SqlResult<()> {
-        match self.repeated().next() {
-            Some(row) if !self.is_deferrable() => Err(self.violation(row)),
-            _ => Ok(()),
+    async fn check_added(&self) -> SqlResult<()> {
+        for (nth, repeated) in self.repeated().enumerate() {
+            match repeated {
+                Some(row) if !self.is_deferrable() => return Err(self.violation(row)),
+                _ => breathe_among(nth).await,
+            }
         }
+        Ok(())
     }
 
-    /// Rows that are added with the unique key of others that are.
-    fn repeated(&self) -> impl Iterator<Item = usize> {
+    /// For each change the row that it adds, if that has the unique key of another one that is added.
+    fn repeated(&self) -> impl Iterator<Item = Option<usize>> {
         let mut last: Option<&[u8]> = None;
-        self.changes.iter().filter_map(move |(key, change)| {
+        self.changes.iter().map(move |(key, change)| {
             let (_, row) = change.new.as_ref()?;
             let prefix = self.unique_prefix(key);
             let is_repeated = prefix.is_some() && prefix == last;
@@ -206,7 +215,7 @@ impl Entries {
     /// What is in doubt of a deferrable key before the tree is looked at: rows that are added with the same key.
     pub(crate) fn doubts(&self) -> Vec<Doubt> {
         match self.is_deferrable() {
-            true => self.repeated().filter_map(|row| self.doubt(row)).collect(),
+            true => self.repeated().flatten().filter_map(|row| self.doubt(row)).collect(),
             false => vec![],
         }
     }
@@ -225,7 +234,8 @@ impl Entries {
             return Ok(vec![]);
         }
         let (mut ranges, mut rows) = (vec![], vec![]);
-        for (key, change) in &self.changes {
+        for (nth, (key, change)) in self.changes.iter().enumerate() {
+            breathe_among(nth).await;
             if let (None, Some((_, row)), Some(prefix)) =
                 (&change.old, &change.new, self.unique_prefix(key))
             {
@@ -234,14 +244,17 @@ impl Entries {
             }
         }
         let (mut found, io) = (vec![], IoCounters::default());
-        let mut visit = |position: usize, key: &[u8], _: &[u8]| {
-            let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
-            if !goes {
-                found.push(rows[position]);
-            }
-        };
-        let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
-        searched.map_err(fault::storage)?;
+        for (ranges, rows) in ranges.chunks(RANGES_AT_ONCE).zip(rows.chunks(RANGES_AT_ONCE)) {
+            let mut visit = |position: usize, key: &[u8], _: &[u8]| {
+                let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
+                if !goes {
+                    found.push(rows[position]);
+                }
+            };
+            let searched = self.tree.range_batch(ranges, Depth::Many, &io, &mut visit).await;
+            searched.map_err(fault::storage)?;
+            breathe().await;
+        }
         match found.first() {
             Some(&row) if !self.is_deferrable() => Err(self.violation(row)),
             _ => Ok(found.into_iter().filter_map(|row| self.doubt(row)).collect()),
@@ -258,7 +271,7 @@ impl Entries {
     }
 
     /// What has to be locked: rows that change, and unique keys that come or go.
-    pub(crate) fn locks(&self) -> Vec<(LockKey, LockMode)> {
+    pub(crate) async fn locks(&self) -> Vec<(LockKey, LockMode)> {
         let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);
         let lock = |(key, change): (&Vec<u8>, &EntryChange)| {
             let stays = change.old.is_some() && change.new.is_some();
@@ -269,38 +282,66 @@ impl Entries {
                 (false, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
             }
         };
-        self.changes.iter().filter_map(lock).collect()
+        let mut locks = vec![];
+        for (nth, change) in self.changes.iter().enumerate() {
+            locks.extend(lock(change));
+            breathe_among(nth).await;
+        }
+        locks
     }
 
     /// Whether others have changed, since the statement saw them, rows that go or change.
-    pub(crate) fn is_outdated(&self, view: &ReadView) -> bool {
+    pub(crate) async fn is_outdated(&self, view: &ReadView) -> bool {
         let counts = |change: &EntryChange| self.unique.is_none() || change.old.is_some();
-        let keys = self.changes.iter().filter(|(_, change)| counts(change));
-        view.is_outdated(self.tree.id(), keys.map(|(key, _)| key.as_slice()))
+        self.is_any(counts, |keys| view.is_outdated(self.tree.id(), keys.iter().copied())).await
     }
 
     /// Whether another part of the statement has changed rows that go or change.
-    pub(crate) fn is_changed_later(&self, view: &ReadView) -> bool {
-        let changes = self.changes.iter().filter(|(_, change)| change.old.is_some());
-        self.is_of_rows
-            && view.is_changed_later(self.tree.id(), changes.map(|(key, _)| key.as_slice()))
+    pub(crate) async fn is_changed_later(&self, view: &ReadView) -> bool {
+        let is_later = |keys: &[&[u8]]| view.is_changed_later(self.tree.id(), keys.iter().copied());
+        self.is_of_rows && self.is_any(|change| change.old.is_some(), is_later).await
     }
 
     /// The same of keys that come, which a transaction that keeps its version would not see.
-    pub(crate) fn hides_added(&self, view: &ReadView) -> bool {
-        view.is_outdated(self.tree.id(), self.changes.keys().map(Vec::as_slice))
+    pub(crate) async fn hides_added(&self, view: &ReadView) -> bool {
+        self.is_any(|_| true, |keys| view.is_outdated(self.tree.id(), keys.iter().copied())).await
     }
 
-    /// Records what the entries are, for who reads them as they are.
-    pub(crate) fn record(&self, view: &ReadView) {
+    /// Whether something is so for some keys whose changes count, a part of them asked about at a time.
+    async fn is_any(
+        &self,
+        counts: impl Fn(&EntryChange) -> bool,
+        is_so: impl Fn(&[&[u8]]) -> bool,
+    ) -> bool {
+        let changes = self.changes.iter().filter(|(_, change)| counts(change));
+        let mut keys = changes.map(|(key, _)| key.as_slice());
+        loop {
+            let part: Vec<&[u8]> = keys.by_ref().take(ENTRIES_AT_ONCE).collect();
+            if is_so(&part) {
+                return true;
+            }
+            if part.len() < ENTRIES_AT_ONCE {
+                return false;
+            }
+            breathe().await;
+        }
+    }
+
+    /// Records what the entries are, for who reads them as they are. Others may see some of the records before
+    /// the last one is there: they say what the tree holds until then.
+    pub(crate) async fn record(&self, view: &ReadView) {
         if !self.is_of_rows && planted::is("index-undo-missing") {
             return;
         }
         let is_recorded =
             |change: &EntryChange| change.old.is_some() || !planted::is("inserts-unrecorded");
         let entries = self.changes.iter().filter(|(_, change)| is_recorded(change));
-        let old = entries.map(|(key, change)| (key.as_slice(), change.old.as_deref()));
-        view.record(self.tree.id(), old);
+        let mut old =
+            entries.map(|(key, change)| (key.as_slice(), change.old.as_deref())).peekable();
+        while old.peek().is_some() {
+            view.record(self.tree.id(), old.by_ref().take(ENTRIES_AT_ONCE));
+            breathe().await;
+        }
     }
 
     /// The entries as they are, for a block that may have to put them back.
@@ -318,9 +359,10 @@ impl Entries {
     }
 
     /// What the entries are to be, for the log.
-    pub(crate) fn log(&self, redo: &mut Redo) {
+    pub(crate) async fn log(&self, redo: &mut Redo) {
         let tree = self.tree.id();
-        for (key, change) in &self.changes {
+        for (nth, (key, change)) in self.changes.iter().enumerate() {
+            breathe_among(nth).await;
             let new = change.new.as_ref().map(|(value, _)| value.as_slice());
             let is_forgotten = new.is_none() && planted::is("deletes-not-logged");
             if new != change.old.as_deref() && !is_forgotten {
@@ -339,6 +381,7 @@ impl Entries {
     /// Changes the tree. When that fails, what was done is undone.
     pub(crate) async fn apply(&self, store: &Store) -> SqlResult<()> {
         for (done, (key, change)) in self.changes.iter().enumerate() {
+            breathe_among(done).await;
             let new = change.new.as_ref().map(|(value, _)| value);
             if let Err(error) = set(&self.tree, key, change.old.as_ref(), new).await {
                 self.undo_first(done, store).await;
@@ -356,7 +399,8 @@ impl Entries {
     /// The error that led here is the one to report. What cannot be undone must not become durable:
     /// the store gives up.
     async fn undo_first(&self, count: usize, store: &Store) {
-        for (key, change) in self.changes.iter().take(count) {
+        for (nth, (key, change)) in self.changes.iter().take(count).enumerate() {
+            breathe_among(nth).await;
             let new = change.new.as_ref().map(|(value, _)| value);
             if let Err(error) = set(&self.tree, key, new, change.old.as_ref()).await {
                 store.give_up(&format!("a failed statement could not be undone: {error}"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use exec::Governor;
 use plan::catalog::{TableDef, TableId, TableStatistics};
 use plan::sequence::{Sequence, SequenceDef};
-use runtime::WorkerStats;
+use runtime::{Portions, WorkerStats};
 use sql::ViewDef;
 use sql::catalog::Catalog;
 use sql::parse::{NotificationStatement, TEMPORARY_SCHEMA};
@@ -270,6 +270,11 @@ impl SessionView {
     /// The figures of each worker.
     pub fn workers(&self) -> Vec<WorkerStats> {
         self.monitor.handle.stats()
+    }
+
+    /// What tasks computed without giving way, by kind.
+    pub fn portions(&self) -> Vec<Portions> {
+        self.monitor.handle.portions()
     }
 
     /// The locks of those who write, held and waited for.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use storage::{CheckpointTurn, Redo, StorageError, Underway, planted};
-use txn::locks::table::LockWait;
+use txn::locks::table::{LockWait, WriteRight};
 use types::{SqlError, SqlResult};
 
 use super::chain::{CHANGES_MAX, Versions};
@@ -120,7 +120,7 @@ impl Versions {
         snapshot.note_saved(&numbers);
         self.catalogs_mut().settle_by_checkpoint(snapshot);
         // Now others may write alone.
-        drop(rights);
+        end(rights).await;
         Ok(done)
     }
 
@@ -157,7 +157,7 @@ impl Versions {
             catalogs.pending.logging_bytes = 0;
             catalogs.settle(snapshot);
         }
-        drop(rights);
+        end(rights).await;
         self.tend();
         Ok(Logged::Done)
     }
@@ -211,6 +211,13 @@ impl Versions {
         self.store.flush().await.ok();
         let right = self.locks.share(wait).await?;
         self.checkpoint(&right).await
+    }
+}
+
+/// What was done under these rights is visible.
+async fn end(rights: Vec<WriteRight>) {
+    for right in rights {
+        right.end().await;
     }
 }
 

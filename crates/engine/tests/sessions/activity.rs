@@ -49,6 +49,9 @@ fn sessions_queries_and_workers_are_seen() {
     let workers = db.worker_count().to_string();
     assert_eq!(rows(&mut two, "select count(*) from dovetail_tasks where alive >= 0")[0], workers);
     assert_eq!(rows(&mut two, "select count(*) from dovetail_io where inflight >= 0")[0], workers);
+    let portions =
+        "select count(*) from dovetail_portions where kind is null or longest_ms < 1 or long < 0";
+    assert_eq!(rows(&mut two, portions)[0], "0");
     // A password in a statement is not shown, not even in one that fails.
     one.execute("create role r1 password 'canary'").expect("a role");
     let all = rows(&mut two, "select * from pg_stat_activity").join("\n");

@@ -264,6 +264,18 @@ pub(super) fn dovetail_tasks(view: &View, rows: &mut Rows) -> SqlResult<()> {
     Ok(())
 }
 
+/// What tasks computed without giving way, by the function that they run.
+pub(super) fn dovetail_portions(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for of in view.portions() {
+        rows.push([
+            ("kind", of.kind.as_str().into()),
+            ("longest_ms", SystemValue::Float(of.cpu_ns_max as f64 / 1e6)),
+            ("long", (of.long_count as i64).into()),
+        ]);
+    }
+    Ok(())
+}
+
 /// The operations of each worker.
 pub(super) fn dovetail_io(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for (core, worker) in view.workers().iter().enumerate() {

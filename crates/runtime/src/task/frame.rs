@@ -40,8 +40,7 @@ pub(crate) struct VTable {
     /// Drops the header and what the frame still holds.
     pub(crate) drop: unsafe fn(NonNull<Header>),
     pub(crate) layout: Layout,
-    /// The type of the future.
-    #[cfg(debug_assertions)]
+    /// The type of what the task runs.
     pub(crate) name: fn() -> &'static str,
 }
 
@@ -69,15 +68,14 @@ impl<F: Future> Frame<F> {
         take: take::<F>,
         drop: drop_frame::<F>,
         layout: Layout::new::<Frame<F>>(),
-        #[cfg(debug_assertions)]
         name: std::any::type_name::<F>,
     };
 
-    /// Writes a new frame of a task that is about to be queued.
+    /// Writes a new frame of a task that is about to be queued and that is known by the type `N`.
     ///
     /// # Safety
     /// `place` must be memory fit for `Layout::new::<Frame<F>>()`.
-    pub(crate) unsafe fn write(
+    pub(crate) unsafe fn write<N>(
         place: NonNull<u8>,
         account: Option<Rc<LocalAccount>>,
         joined: bool,
@@ -87,7 +85,7 @@ impl<F: Future> Frame<F> {
         F: 'static,
     {
         let header = Header {
-            vtable: const { &Self::VTABLE },
+            vtable: const { &VTable { name: std::any::type_name::<N>, ..Self::VTABLE } },
             account,
             join_waker: RefCell::new(None),
             panicked: Cell::new(false),

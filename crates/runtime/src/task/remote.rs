@@ -185,7 +185,7 @@ pub(crate) fn send_task<T: Send + 'static, F: Future<Output = T> + 'static>(
     inbox.send(Message::Run(Box::new(move || {
         worker::with(|w| {
             let job = (urgency == Urgency::Awaited).then(|| Job::begin(&w.shared));
-            within(w, account, || w.spawn(fulfil(promise, job, make), false));
+            within(w, account, || w.spawn_as::<F, _>(fulfil(promise, job, make), false));
         });
     })))
 }
@@ -237,7 +237,7 @@ pub fn spawn_anywhere_detached<F: Future<Output = ()> + 'static>(
         let account = w.current_account();
         w.keep(Box::new(move || {
             worker::with(|w| {
-                let task = within(w, account, || w.place(make(), false));
+                let task = within(w, account, || w.place::<F, _>(make(), false));
                 w.poll_task(task);
             });
         }));
@@ -250,7 +250,7 @@ fn start_here<T: Send + 'static, F: Future<Output = T> + 'static>(
     make: impl FnOnce() -> F + Send + 'static,
 ) {
     worker::with(|w| {
-        let task = within(w, account, || w.place(fulfil(promise, None, make), false));
+        let task = within(w, account, || w.place::<F, _>(fulfil(promise, None, make), false));
         w.poll_task(task);
     });
 }

@@ -3,11 +3,11 @@
 pub(crate) mod entry;
 mod migration;
 mod operations;
+pub(crate) mod portions;
 mod run;
 pub(crate) mod slice;
 mod tasks;
 mod unstarted;
-pub(crate) mod watchdog;
 mod window;
 
 use std::cell::{Cell, RefCell};
@@ -21,7 +21,7 @@ use std::task::Waker;
 use stdx::{Key, Prng, Slab};
 
 use crate::account::{Account, Accounting, LocalAccount};
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, stepped_ns};
 use crate::inbox::Inbox;
 use crate::net::tuning::Tuning;
 use crate::ring::Ring;
@@ -32,8 +32,8 @@ use crate::task::frame::Header;
 use crate::task::frame_pool::FramePool;
 use crate::timers::Timers;
 use crate::worker::entry::OpEntry;
+use portions::{Found, Meter};
 pub(crate) use unstarted::{Sleepers, Unstarted};
-use watchdog::{Watchdog, Watched};
 use window::Window;
 
 /// What all workers of a runtime know.
@@ -59,7 +59,8 @@ pub(crate) struct Shared {
     pub(crate) job_count: AtomicUsize,
     /// Why a simulation ended by itself.
     pub(crate) failure: Mutex<Option<String>>,
-    pub(crate) watchdog: Watchdog,
+    /// The greatest processor time of a portion, by kind of task.
+    pub(crate) portions: Found,
 }
 
 /// Where a task that gives way goes.
@@ -80,7 +81,7 @@ pub(crate) struct Worker {
     pub(crate) id: u32,
     pub(crate) shared: Arc<Shared>,
     tasks: RefCell<Slab<NonNull<Header>>>,
-    watched: Watched,
+    meter: Meter,
     frames: FramePool,
     ready: RefCell<VecDeque<Key>>,
     /// Ready tasks of long accounts: they go behind the others, but have a share.
@@ -92,6 +93,8 @@ pub(crate) struct Worker {
     /// Urgent polls since another task had its turn.
     urgent_polls: Cell<u32>,
     window: Window,
+    /// The last task from a queue has not joined the window.
+    window_is_due: Cell<bool>,
     current: Cell<Option<Key>>,
     pub(crate) gave_way: Cell<Option<Queue>>,
     pub(crate) ops: RefCell<Slab<OpEntry>>,
@@ -114,6 +117,8 @@ pub(crate) struct Worker {
     preempt_calls: Cell<u32>,
     /// When `need_preempt` last looked at the clock.
     preempt_look_ns: Cell<u64>,
+    /// What the clock that stands in steps said then.
+    preempt_step_ns: Cell<u64>,
     /// Calls until it does so again.
     preempt_stride: Cell<u32>,
     preempt: Cell<bool>,
@@ -171,7 +176,7 @@ impl Worker {
             index,
             id: shared.ids[index],
             tasks: RefCell::default(),
-            watched: Watched::default(),
+            meter: Meter::default(),
             frames: FramePool::new(),
             ready: RefCell::default(),
             long: RefCell::default(),
@@ -179,6 +184,7 @@ impl Worker {
             urgent: RefCell::default(),
             urgent_polls: Cell::new(0),
             window: Window::new(shared.window),
+            window_is_due: Cell::new(false),
             current: Cell::new(None),
             gave_way: Cell::new(None),
             ops: RefCell::default(),
@@ -196,6 +202,7 @@ impl Worker {
             long_polls: Cell::new(false),
             preempt_calls: Cell::new(0),
             preempt_look_ns: Cell::new(0),
+            preempt_step_ns: Cell::new(0),
             preempt_stride: Cell::new(1),
             preempt: Cell::new(false),
             clock,
@@ -268,11 +275,24 @@ impl Worker {
         }
     }
 
+    /// As [`Worker::is_slice_over`], for calls that may be far apart though those before were not: it looks
+    /// also where the clock that stands in steps has moved, so that no task goes on for many milliseconds.
+    #[inline]
+    pub(crate) fn need_preempt(&self) -> bool {
+        if !self.shared.attack && !self.preempt.get() && !self.is_simulated() {
+            let step_ns = stepped_ns();
+            if self.preempt_step_ns.replace(step_ns) != step_ns {
+                self.preempt.set(self.look_at_clock(self.preempt_calls.get() + 1));
+            }
+        }
+        self.is_slice_over()
+    }
+
     /// True when the slice is used up, or when a client may have asked for something meanwhile. The
     /// clock is read at every 16th call, at every one where calls are far apart or something has
     /// completed.
     #[inline]
-    pub(crate) fn need_preempt(&self) -> bool {
+    pub(crate) fn is_slice_over(&self) -> bool {
         if self.shared.attack || self.preempt.get() {
             return true;
         }

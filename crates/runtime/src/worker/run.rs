@@ -98,6 +98,8 @@ impl Worker {
 
     /// Polls up to `limit` tasks.
     pub(crate) fn slice(&self, limit: u32) {
+        // What the worker did since the last slice is no task's.
+        self.look_at_processor();
         self.slice_start_ns.set(self.now_ns());
         self.preempt.set(false);
         self.rotate_window();
@@ -204,14 +206,21 @@ impl Worker {
     }
 
     /// Fills the window from the queues: a ready task, urgent ones before others, runs first while
-    /// there is room beside it, so the window never holds more than its size.
+    /// there is room beside it, so the window never holds more than its size. One that did not join the
+    /// window has filled nothing: the window has its turn then, however many are ready.
     #[inline]
     fn next_task(&self) -> Option<stdx::Key> {
         if self.window.len() < self.shared.window {
             if let Some(task) = self.next_urgent() {
                 return Some(task);
             }
+            if self.window_is_due.replace(false)
+                && let Some(task) = self.window.pop_front()
+            {
+                return Some(task);
+            }
             if let Some(task) = self.next_queued() {
+                self.window_is_due.set(true);
                 return Some(task);
             }
         }

@@ -18,16 +18,22 @@ use crate::task::waker;
 impl Worker {
     /// Starts a task under the paying account.
     pub(crate) fn spawn<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
-        let task = self.place(future, joined);
+        self.spawn_as::<F, F>(future, joined)
+    }
+
+    /// The same for a task that is known by the type `N`, where its future is only a cover of that.
+    pub(crate) fn spawn_as<N, F: Future + 'static>(&self, future: F, joined: bool) -> Key {
+        let task = self.place::<N, F>(future, joined);
         let frame = self.frame(task).expect("a new task is in the table");
         // SAFETY: a frame lives while the table knows it; nothing foreign runs here.
         self.line(unsafe { frame.as_ref() }).borrow_mut().push_back(task);
         task
     }
 
-    /// Starts a task under the paying account whose turn it is: the caller polls it.
+    /// Starts a task under the paying account whose turn it is: the caller polls it. It is known by the
+    /// type `N`.
     #[inline]
-    pub(crate) fn place<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
+    pub(crate) fn place<N, F: Future + 'static>(&self, future: F, joined: bool) -> Key {
         let account = self.accounting.current();
         if let Some(local) = &account {
             add(&local.shard().created, 1);
@@ -35,7 +41,7 @@ impl Worker {
         }
         let place = self.frames.alloc(Frame::<F>::VTABLE.layout);
         // SAFETY: the place was allocated for this layout.
-        let frame = unsafe { Frame::write(place, account, joined, future) };
+        let frame = unsafe { Frame::write::<N>(place, account, joined, future) };
         let task = self.tasks.borrow_mut().insert(frame);
         assert!(task.slot() < waker::TASK_COUNT_MAX, "too many tasks on one worker");
         bump(&self.counters().spawned, 1);
@@ -161,15 +167,35 @@ impl Worker {
             // Our wakers own nothing: no need to run a destructor.
             let waker = ManuallyDrop::new(waker::waker(self.id, task));
             let cx = &mut Context::from_waker(&waker);
-            self.watched.timed(&self.shared.watchdog, header.vtable, || {
-                // SAFETY: as above.
-                unsafe { (header.vtable.poll)(frame, cx) }
-            })
+            // SAFETY: as above.
+            unsafe { (header.vtable.poll)(frame, cx) }
         };
+        self.meter_portion(header.vtable.name);
         self.current.set(None);
         match done {
             true => self.finish(task, frame),
             false => self.suspend(task, header),
+        }
+    }
+
+    /// Notes what the task whose turn ends has computed, where that was much. One that waits for a cache line
+    /// has computed little, and its turn costs less than some looks: the next look tells of it.
+    #[inline]
+    fn meter_portion(&self, of: fn() -> &'static str) {
+        if self.gave_way.get() == Some(Queue::Window) {
+            return;
+        }
+        if let Some(cpu_ns) = self.look_at_processor() {
+            self.shared.portions.note(of, cpu_ns);
+        }
+    }
+
+    /// Processor time since the last look, if that may be much; never in a simulation.
+    #[inline]
+    pub(super) fn look_at_processor(&self) -> Option<u64> {
+        match self.is_simulated() {
+            true => None,
+            false => self.meter.look(self.accounting.settled_cpu_ns()),
         }
     }
 
@@ -183,7 +209,10 @@ impl Worker {
             Some(queue) => {
                 header.queued.set(true);
                 match queue {
-                    Queue::Window => self.window.push_back(task),
+                    Queue::Window => {
+                        self.window_is_due.set(false);
+                        self.window.push_back(task);
+                    }
                     Queue::Ready => self.line(header).borrow_mut().push_back(task),
                     Queue::First => self.line(header).borrow_mut().push_front(task),
                 }

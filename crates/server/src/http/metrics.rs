@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 use engine::{
     ArchiveStatus, DURATION_BOUNDS, ExecutionMode, Histogram, MergeStatus, Outcome, Totals,
 };
-use runtime::{RingKind, WorkerStats};
+use runtime::{PORTION_NS_MAX, Portions, RingKind, WorkerStats};
 
 use super::Http;
 
@@ -24,6 +24,7 @@ pub(crate) fn text(http: &Http) -> String {
     pool(&mut page, http);
     log(&mut page, http);
     workers(&mut page, &http.shared.db.runtime_handle().stats());
+    portions(&mut page, &http.shared.db.runtime_handle().portions());
     rings(&mut page, http);
     page.0.push_str("# EOF\n");
     page.0
@@ -228,6 +229,22 @@ fn workers(page: &mut Page, stats: &[WorkerStats]) {
         for (core, worker) in stats.iter().enumerate() {
             page.sample(name, &label(core), get(worker));
         }
+    }
+}
+
+/// What tasks computed without giving way, by the function that they run.
+fn portions(page: &mut Page, portions: &[Portions]) {
+    let name = "dovetail_longest_portion_seconds";
+    page.family(name, "gauge", "The most processor time between two suspensions of a task.");
+    for of in portions {
+        page.sample(name, &format!("kind=\"{}\"", of.kind), of.cpu_ns_max as f64 * 1e-9);
+    }
+    let name = "dovetail_long_portions";
+    let help =
+        format!("Times that a task computed for more than {} ms.", PORTION_NS_MAX / 1_000_000);
+    page.family(name, "counter", &help);
+    for of in portions {
+        page.sample(&format!("{name}_total"), &format!("kind=\"{}\"", of.kind), of.long_count);
     }
 }
 

@@ -31,6 +31,7 @@ impl StoreInner {
             }
         }
         self.pool.double_write.end_placing().await;
+        self.forget_abandoned().await;
         let forget = |pid| self.pool.is_absent(pid) || self.pool.forget(pid);
         self.space().settle(&forget);
         if let Some(map) = &self.pool.map {
@@ -38,6 +39,19 @@ impl StoreInner {
             // Nothing of a tree is given out there.
             self.ground().settle(&|_| true);
             map.give_space_back().await;
+        }
+    }
+
+    /// Has the pool forget the pages of large trees beforehand, some at a time.
+    async fn forget_abandoned(&self) {
+        let abandoned = self.space().abandoned();
+        for pid in abandoned.into_iter().flat_map(Extent::pids) {
+            if !self.pool.is_absent(pid) {
+                self.pool.forget(pid);
+            }
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
         }
     }
 

@@ -27,8 +27,6 @@ use std::sync::atomic::Ordering;
 
 use runtime::IoCounters;
 
-use shortcuts::{Shortcut, Vicinity};
-
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};
 use crate::extent::Extent;
@@ -41,6 +39,7 @@ use crate::pool::load::RUN_PAGES_MAX;
 use crate::store::StoreInner;
 use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
+use shortcuts::{Shortcut, Vicinity};
 
 /// How many reads a search may have in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,6 +336,9 @@ impl Tree {
                     };
                     if !self.store.pool.read(pid, io, look).await? {
                         return Err(misplaced(pid, "a child of another tree"));
+                    }
+                    if runtime::need_preempt() {
+                        runtime::yield_now().await;
                     }
                 }
             }

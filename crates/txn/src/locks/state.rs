@@ -287,9 +287,15 @@ impl State {
 
     /// Takes all locks from one, which keeps the right; who may wait for these.
     pub(super) fn let_go(&mut self, id: u64) -> Vec<Arc<WaitQueue>> {
+        self.let_go_last(id, usize::MAX)
+    }
+
+    /// The same of the `most` locks that it took last.
+    pub(super) fn let_go_last(&mut self, id: u64, most: usize) -> Vec<Arc<WaitQueue>> {
         let Some(writer) = self.writers.get_mut(&id) else { return vec![] };
         let mut queues = vec![];
-        for key in std::mem::take(&mut writer.locked) {
+        let kept = writer.locked.len().saturating_sub(most);
+        for key in writer.locked.split_off(kept) {
             let lock = self.locks.get_mut(&key).expect("what is locked has a lock");
             lock.holders.retain(|(holder, _)| *holder != id);
             if !lock.waiting.is_empty() {

@@ -10,7 +10,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::mode::{LockKey, LockMode, LockShown, ShownLock};
 use super::state::State;
 use super::watch::LockWatch;
-use crate::waiting::{give_way, unless_cancelled};
+use crate::waiting::{breathe, give_way, unless_cancelled};
 
 /// Several wait for each other in a circle.
 pub const DEADLOCK: SqlState = SqlState("40P01");
@@ -252,7 +252,8 @@ impl WriteRight {
         if self.is_exclusive() {
             return Ok(());
         }
-        wanted.sort_unstable_by(|a, b| (!a.0.key.is_empty(), a).cmp(&(!b.0.key.is_empty(), b)));
+        // The keys of each tree come in their order, which this sort makes use of.
+        wanted.sort_by(|a, b| (!a.0.key.is_empty(), a).cmp(&(!b.0.key.is_empty(), b)));
         for (nth, (key, mode)) in wanted.into_iter().enumerate() {
             if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
                 give_way(&wait.cancel).await?;
@@ -288,6 +289,16 @@ impl WriteRight {
     pub fn let_go(&self) {
         let queues = self.state().let_go(self.0.id);
         queues.iter().for_each(|queue| queue.wake_all());
+    }
+
+    /// Lets it go. The last one who has it lets the keys go before, some at a time: what was done under it has
+    /// ended, and others may have each of them.
+    pub async fn end(self) {
+        while Arc::strong_count(&self.0) == 1 && self.count_locked() > KEYS_AT_ONCE {
+            let queues = self.state().let_go_last(self.0.id, KEYS_AT_ONCE);
+            queues.iter().for_each(|queue| queue.wake_all());
+            breathe().await;
+        }
     }
 
     /// Lets all keys go, and the right with them unless it may change definitions: others of a circle may wait

@@ -14,8 +14,12 @@ use super::stamp::Stamp;
 /// thousands of usual statements replace; a query that is still running after them is told so.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
+/// Records that are dropped at one go, in a millisecond or two. Those that are left go with the next read view, or
+/// when others come.
+pub(super) const DROPPED_AT_ONCE: usize = 2048;
+
 /// What a record takes besides its key and its value.
-const RECORD_OVERHEAD_BYTES: usize = 128;
+pub(super) const RECORD_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Default)]
 pub(super) struct UndoLog {
@@ -89,8 +93,10 @@ impl UndoLog {
         if *count == 0 {
             state.views.remove(&version);
             state.forget();
-            self.newest.store(state.newest(), Ordering::Release);
+        } else if state.drop_unneeded() == 0 {
+            return;
         }
+        self.newest.store(state.newest(), Ordering::Release);
     }
 
     pub(super) fn record<'a>(
@@ -104,6 +110,8 @@ impl UndoLog {
         for (key, old) in entries {
             state.record(stamp, step, tree, key, old);
         }
+        // Fewer come than go: those that nobody needs do not grow in number.
+        state.drop_unneeded();
         if state.bytes > RECORD_BYTES_MAX {
             state.lose_before(1 + self.shown.load(Ordering::Acquire));
         }
@@ -188,12 +196,21 @@ impl State {
         oldest.map_or(u64::MAX, |(version, _)| *version)
     }
 
-    /// Drops the records that no reader needs: those up to the oldest version that is read.
-    fn forget(&mut self) {
-        let oldest = self.oldest();
-        while self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest) {
-            self.drop_oldest();
+    /// Drops records that no reader needs: of those up to the oldest version that is read. How many.
+    fn drop_unneeded(&mut self) -> usize {
+        let (oldest, mut count) = (self.oldest(), 0);
+        while count < DROPPED_AT_ONCE
+            && self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest)
+        {
+            count += self.drop_oldest(DROPPED_AT_ONCE - count).0;
         }
+        count
+    }
+
+    /// The same, with what is known of trees and of readers up to that version.
+    fn forget(&mut self) {
+        self.drop_unneeded();
+        let oldest = self.oldest();
         self.readers.forget_up_to(oldest);
         self.trees
             .retain(|_, undo| !undo.records.is_empty() || undo.lost.max(undo.replaced) > oldest);
@@ -203,11 +220,14 @@ impl State {
     /// others stay: what made them is not visible yet, and everybody needs those.
     fn lose_before(&mut self, version: u64) {
         let oldest = |state: &State| state.keys.first_key_value().map(|(oldest, _)| *oldest);
+        let mut most = DROPPED_AT_ONCE;
         while let Some(first) = oldest(self).filter(|first| *first < version) {
-            if self.bytes <= RECORD_BYTES_MAX / 2 {
+            if most == 0 || self.bytes <= RECORD_BYTES_MAX / 2 {
                 return;
             }
-            for (tree, is_known) in self.drop_oldest() {
+            let (count, trees) = self.drop_oldest(most);
+            most -= count;
+            for (tree, is_known) in trees {
                 let undo = self.trees.entry(tree).or_default();
                 undo.lost = undo.lost.max(first);
                 if is_known {
@@ -217,12 +237,18 @@ impl State {
         }
     }
 
-    /// Drops the records of the oldest version; the trees they are of, and whether of a serializable
-    /// transaction.
-    fn drop_oldest(&mut self) -> Vec<(TreeId, bool)> {
-        let Some((version, keys)) = self.keys.pop_first() else { return vec![] };
-        let mut trees = vec![];
-        for (tree, key) in keys {
+    /// Drops records of the oldest version, `most` of them; how many, the trees they are of, and whether of a
+    /// serializable transaction.
+    fn drop_oldest(&mut self, most: usize) -> (usize, Vec<(TreeId, bool)>) {
+        let Some(mut entry) = self.keys.first_entry() else { return (0, vec![]) };
+        let (version, keys) = (*entry.key(), entry.get_mut());
+        let kept = keys.len().saturating_sub(most);
+        let dropped = keys.split_off(kept);
+        if kept == 0 {
+            entry.remove();
+        }
+        let (count, mut trees) = (dropped.len(), vec![]);
+        for (tree, key) in dropped {
             let undo = self.trees.get_mut(&tree).expect("the tree has records");
             let records = undo.records.get_mut(&key).expect("the key has records");
             let at = records.iter().position(|record| record.stamp.version() == version);
@@ -236,7 +262,7 @@ impl State {
                 trees.push(of);
             }
         }
-        trees
+        (count, trees)
     }
 
     #[cfg(test)]

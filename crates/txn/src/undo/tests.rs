@@ -2,6 +2,7 @@
 
 use storage::TreeId;
 
+use super::records::{DROPPED_AT_ONCE, RECORD_OVERHEAD_BYTES};
 use super::*;
 
 const TREE: TreeId = TreeId(7);
@@ -93,6 +94,24 @@ fn records_go_with_their_last_reader() {
     drop(first);
     assert_eq!(log.state().counts(), (0, 0, 0));
     check(&third, &[]);
+}
+
+#[test]
+fn many_records_go_some_at_a_time_and_meanwhile_nobody_sees_them() {
+    let first = ReadView::default();
+    let log = first.0.log.clone();
+    let keys: Vec<String> = (0..2 * DROPPED_AT_ONCE + 1).map(|n| format!("{n:06}")).collect();
+    let entries: Vec<_> = keys.iter().map(|key| (key.as_str(), Some("1"))).collect();
+    let second = committed(&first, &entries);
+    check(&first, &entries);
+    drop(first);
+    for left in [DROPPED_AT_ONCE + 1, 1, 0] {
+        let size = RECORD_OVERHEAD_BYTES + keys[0].len() + "1".len();
+        assert_eq!(log.state().bytes(), left * size);
+        check(&second, &[]);
+        drop(second.pinned(false));
+    }
+    assert_eq!(log.state().counts(), (0, 1, 0));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use plan::catalog::{TableDef, TableId};
 use plan::constraints::ForeignKey;
 use sql::dml::{Defaults, assign, check_can_refer, converted};
-use txn::waiting::unless_cancelled;
+use txn::waiting::{give_way, unless_cancelled};
 use types::parse::ColumnParser;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -22,6 +22,9 @@ use crate::load::loader::{Loader, Rebuilt};
 use crate::load::target::Target;
 use crate::relation::whole::TableRows;
 use crate::writing::Writing;
+
+/// Rows that get their new values at one go: a few milliseconds where each has a default of its own.
+const ROWS_AT_ONCE: usize = 4096;
 
 /// Writes all rows into new trees.
 pub(crate) async fn rebuild(
@@ -43,14 +46,18 @@ pub(crate) async fn rebuild(
     let count = old.def.schema.columns.len();
     let mut table = TableRows::new(writing.snapshot(), old, &ordinals)?;
     while let Some(stored) = unless_cancelled(&writing.cancel, table.next()).await?? {
-        let rows =
-            stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::fault::internal)?;
-        let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
-        let rows = checked(def, &writing.catalog, rows)?;
-        check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys).await?;
-        match stored.columns().get(count).filter(|_| def.primary_key.is_empty()) {
-            Some(ids) => loader.push_with_ids(&rows, ids).await?,
-            None => loader.push(&rows).await?,
+        for start in (0..stored.num_rows()).step_by(ROWS_AT_ONCE) {
+            let stored = stored.slice(start, ROWS_AT_ONCE.min(stored.num_rows() - start));
+            let rows =
+                stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::fault::internal)?;
+            let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
+            let rows = checked(def, &writing.catalog, rows)?;
+            check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys).await?;
+            match stored.columns().get(count).filter(|_| def.primary_key.is_empty()) {
+                Some(ids) => loader.push_with_ids(&rows, ids).await?,
+                None => loader.push(&rows).await?,
+            }
+            give_way(&writing.cancel).await?;
         }
     }
     loader.build(writing.db).await
