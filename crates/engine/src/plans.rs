@@ -24,6 +24,9 @@ use crate::system::catalog::SystemCatalog;
 /// Statements that are known: a generic plan of a join takes some 20 KiB, so that all take about 5 MiB.
 const PLANS_MAX: usize = 256;
 
+/// Bytes of their texts, of which a byte has some 120 bytes of plan: 12 MiB, however long statements are.
+const TEXTS_BYTES_MAX: usize = 96 << 10;
+
 /// Longer texts have no place there: they are planned each time.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
 
@@ -61,6 +64,7 @@ struct State {
     /// With the number of its last use.
     known: HashMap<Key, (u64, Known)>,
     use_count: u64,
+    text_bytes: usize,
 }
 
 impl Plans {
@@ -80,14 +84,18 @@ impl Plans {
     /// Keeps what is known, in the place of what was not used for the longest time.
     pub(crate) fn keep(&self, key: Key, known: Known) {
         let mut state = self.state();
-        if state.known.len() >= PLANS_MAX && !state.known.contains_key(&key) {
-            let oldest = state.known.iter().min_by_key(|(_, (used, _))| *used);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                state.known.remove(&oldest);
-            }
-        }
         state.use_count += 1;
         let now = state.use_count;
+        state.text_bytes += key.text.len();
+        if let Some((key, _)) = state.known.remove_entry(&key) {
+            state.text_bytes -= key.text.len();
+        }
+        while state.known.len() >= PLANS_MAX || state.text_bytes > TEXTS_BYTES_MAX {
+            let oldest = state.known.iter().min_by_key(|(_, (used, _))| *used);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            state.text_bytes -= oldest.text.len();
+            state.known.remove(&oldest);
+        }
         state.known.insert(key, (now, known));
     }
 }

@@ -10,8 +10,8 @@ use plan::catalog::{IndexDef, TableId};
 use plan::constraints::{Deferral, ForeignKey};
 use runtime::sync::Cancel;
 use runtime::time;
-use sql::dml::TargetCatalog;
-use sql::{Bound, PlannerOptions, Query, RowChange};
+use sql::dml::{Execution, TargetCatalog};
+use sql::{Bound, PlannerOptions, Query, RowChange, Statement};
 use storage::{Store, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::{LockWait, WriteRight};
@@ -336,6 +336,17 @@ impl<'a> Writing<'a> {
         }
         self.activity.planned(began.elapsed());
         Ok(Finding { plan, catalog: self.catalog.clone() })
+    }
+
+    /// The statement that an execution has not done, to be planned: by its generic plan, if it has one.
+    ///
+    /// # Errors
+    /// What parsing says.
+    pub(crate) fn planned(&self, execution: &Execution) -> SqlResult<Statement> {
+        match execution.prepared() {
+            Some((template, values)) => self.session.bound_again(template, values),
+            None => execution.planned(),
+        }
     }
 
     /// The same by the generic plan of the statement, and what is done with the rows; `None` where that is good no

@@ -25,7 +25,7 @@ pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<
     if let Some(result) = compiled::delete(writing, execution).await? {
         return Ok(result);
     }
-    match execution.planned()? {
+    match writing.planned(execution)? {
         Statement::Delete(delete) => Box::pin(planned(writing, &delete)).await,
         _ => Err(SqlError::internal("a statement is another one now")),
     }

@@ -38,7 +38,7 @@ pub(crate) async fn insert(
     if let Some(result) = compiled::insert(writing, execution).await? {
         return Ok(result);
     }
-    match execution.planned()? {
+    match writing.planned(execution)? {
         Statement::Insert(insert) => Box::pin(planned(writing, &Arc::new(insert))).await,
         _ => Err(SqlError::internal("a statement is another one now")),
     }

@@ -30,7 +30,7 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
     if let Some(result) = compiled::update(writing, execution).await? {
         return Ok(result);
     }
-    match execution.planned()? {
+    match writing.planned(execution)? {
         Statement::Update(update) => Box::pin(planned(writing, &update)).await,
         _ => Err(SqlError::internal("a statement is another one now")),
     }

@@ -20,6 +20,9 @@ const TOKEN_BYTES: usize = 1_000;
 /// Copies of a text that there are at once, of which literals may be most.
 const TEXT_COPIES: usize = 4;
 
+/// Texts of generic plans into which a worker puts values itself: some hundred microseconds.
+const SMALL_TEXT_BYTES: usize = 2 << 10;
+
 /// Longest message of a client; a statement has at most 64 MiB, parameters come on top.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
@@ -100,14 +103,36 @@ impl Session {
     }
 
     /// Puts values into a generic plan, unless that is good no more.
-    async fn plan_again(&self, bound: &Bound, cancel: &Cancel) -> SqlResult<Planned> {
-        if let Some(planned) = self.planned_before(bound, &self.system_catalog()) {
+    async fn plan_again(&self, bound: &Arc<Bound>, cancel: &Cancel) -> SqlResult<Planned> {
+        let planned = match bound.template.text().len() > SMALL_TEXT_BYTES {
+            false => self.planned_before(bound, &self.system_catalog()),
+            true => self.planned_beside(bound, cancel).await?,
+        };
+        if let Some(planned) = planned {
             return Ok(planned);
         }
         match bound.again()? {
             Statement::Query(query) => self.plan_anew(&query, cancel).await,
             _ => Err(SqlError::internal("a query is another statement now")),
         }
+    }
+
+    /// The same of a long statement, whose values are put in beside the workers.
+    async fn planned_beside(
+        &self,
+        bound: &Arc<Bound>,
+        cancel: &Cancel,
+    ) -> SqlResult<Option<Planned>> {
+        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
+        let (bound, theirs) = (Arc::clone(bound), catalog.clone());
+        let work = move || {
+            let begun = time::now();
+            let generic = bound.generic().filter(|generic| generic.holds(&theirs));
+            let plan = generic.map(|generic| generic.plan(&bound.parameters, &theirs, &options));
+            Ok(plan.and_then(Result::ok).map(|plan| (plan, begun.elapsed())))
+        };
+        let planned = self.planner().plan(true, cancel, work).await?;
+        Ok(planned.map(|(plan, planning)| (catalog, Arc::new(plan), planning)))
     }
 
     async fn plan_anew(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
@@ -122,7 +147,7 @@ impl Session {
         // Boxed: what a store is asked for is a deep future, in a place where futures are deep already.
         Box::pin(catalog.open_files(query, cancel)).await?;
         let options = self.planner_options_now();
-        let wish = if is_large { None } else { self.wish(query.bound.as_ref()) };
+        let wish = self.wish(query.bound.as_ref());
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
             let begun = time::now();

@@ -9,20 +9,18 @@ use types::SqlResult;
 use super::state::Session;
 use crate::planning::Planned;
 use crate::plans::{ATTEMPTS_MAX, Key, Known, TEXT_BYTES_MAX, Wish};
-use crate::prepared::Prepared;
 use crate::system::catalog::SystemCatalog;
 
 impl Session {
-    /// A prepared statement with its values: one that is planned has these as parameters.
+    /// A statement with values for its parameters: one that is planned keeps these apart.
     ///
     /// # Errors
     /// As [`Template::bind`].
     pub(crate) fn bound_again(
         &self,
-        prepared: &Prepared,
+        template: &Template,
         values: &[Parameter],
     ) -> SqlResult<Statement> {
-        let template = prepared.template();
         match self.plan_key(template, values).and_then(|key| self.database().plans().of(&key)) {
             Some(Known::Generic(generic)) => Ok(generic.statement(template, values, None)),
             _ => template.bind_noted(values),

@@ -196,7 +196,7 @@ impl Session {
                 return Ok(Executed::Point(Box::new(point)));
             }
         }
-        let statement = self.bound_again(prepared, values)?;
+        let statement = self.bound_again(prepared.template(), values)?;
         prepared.keep_transaction(&statement);
         Ok(Executed::Statement(Box::new(statement)))
     }

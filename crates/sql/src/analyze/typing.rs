@@ -33,7 +33,7 @@ use operand::typed_operand;
 mod blanks;
 mod casts;
 mod compared;
-mod elements;
+pub(crate) mod elements;
 mod intervals;
 mod literals;
 mod members;

@@ -16,6 +16,8 @@ use crate::walk::nodes::{Nodes, erased_ref};
 /// and what is often compared.
 const FUNCTIONS: &[&str] = &[
     "abs",
+    "all_ne",
+    "any_eq",
     "btrim",
     "coalesce",
     "concat",
@@ -92,7 +94,8 @@ fn is_in_place(node: &LogicalPlan, expr: &Expr) -> Result<bool> {
         | LogicalPlan::Filter(_)
         | LogicalPlan::Join(_)
         | LogicalPlan::Limit(_)
-        | LogicalPlan::TableScan(_) => false,
+        | LogicalPlan::TableScan(_)
+        | LogicalPlan::Values(_) => false,
         // A constant there is another thing than a value.
         LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_) => true,
         _ => return Ok(false),

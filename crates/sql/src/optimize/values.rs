@@ -4,6 +4,7 @@
 //! joins is chosen it is a literal with its number, so that this is done for some value.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use arrow_schema::{DataType, Field};
@@ -17,6 +18,7 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use types::{Datum, SqlError, SqlResult};
 
+use crate::analyze::typing::elements::as_list_of_constant;
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::logical::constants::fold;
@@ -47,7 +49,14 @@ pub(crate) fn all(
 /// The plan for these values, with what is made of them alone computed.
 pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<LogicalPlan> {
     let is_limited = is_limited_by_parameters(&plan).map_err(from_library)?;
+    let has_lists = Cell::new(false);
     let valued = |expr: Expr| {
+        if let Expr::ScalarFunction(call) = &expr
+            && let Some(list) = as_list_of_constant(call)?
+        {
+            has_lists.set(true);
+            return Ok(Transformed::yes(list));
+        }
         let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
         let number = expressions::index(&placeholder.id);
         match (number.and_then(|number| values.get(number)), &placeholder.field) {
@@ -56,7 +65,8 @@ pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<
         }
     };
     let mut bound = replaced(plan, &is_parameter, &valued).map_err(from_library)?;
-    if compares_casts(&bound).map_err(from_library)? {
+    // Short lists become alternatives, as they are in a plan for values alone.
+    if has_lists.get() || compares_casts(&bound).map_err(from_library)? {
         bound = simplified(bound)?;
     }
     match is_limited {

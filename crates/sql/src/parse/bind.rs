@@ -197,8 +197,7 @@ fn is_of_the_moment(token: &Token) -> bool {
 /// Whether a parameter is one that a generic plan may have: not null, and of a type whose literals are typed
 /// without a look at their text. Those of `char(n)` lose their blanks, and arrays become lists.
 fn is_admitted(parameter: &Parameter) -> bool {
-    let is_known = parameter.ty.is_some_and(|ty| {
-        !matches!(ty, LogicalType::Array(_) | LogicalType::Char(_) | LogicalType::Oid)
-    });
+    let is_known =
+        parameter.ty.is_some_and(|ty| !matches!(ty, LogicalType::Char(_) | LogicalType::Oid));
     is_known && !parameter.is_null() && parameter.told.is_none_or(|told| told == oid::VARCHAR)
 }

@@ -26,12 +26,31 @@ pub(crate) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Optio
         _ => return Ok(None),
     };
     let [value, array] = given.args.as_slice() else { return Ok(None) };
-    let Some(elements) = elements(array, &value.get_type(schema)?)? else { return Ok(None) };
+    let elements = elements(array, &value.get_type(schema)?)?;
+    Ok(elements.map(|elements| list(value, elements, negated)))
+}
+
+/// The list that a call is whose array has become a constant of the value's type.
+pub(crate) fn as_list_of_constant(given: &ScalarFunction) -> Result<Option<Expr>> {
+    let negated = given.func.name() == "all_ne";
+    if !negated && given.func.name() != "any_eq" {
+        return Ok(None);
+    }
+    let [value, Expr::Literal(ScalarValue::List(array), _)] = given.args.as_slice() else {
+        return Ok(None);
+    };
+    if array.is_null(0) || array.value(0).len() > ELEMENTS_MAX {
+        return Ok(None);
+    }
+    Ok(Some(list(value, constants(&array.value(0))?, negated)))
+}
+
+fn list(value: &Expr, elements: Vec<ScalarValue>, negated: bool) -> Expr {
     if elements.is_empty() {
-        return Ok(Some(Expr::Literal(ScalarValue::Boolean(Some(negated)), None)));
+        return Expr::Literal(ScalarValue::Boolean(Some(negated)), None);
     }
     let list = elements.into_iter().map(|e| Expr::Literal(e, None)).collect();
-    Ok(Some(Expr::InList(InList::new(Box::new(value.clone()), list, negated))))
+    Expr::InList(InList::new(Box::new(value.clone()), list, negated))
 }
 
 fn elements(array: &Expr, value: &DataType) -> Result<Option<Vec<ScalarValue>>> {
@@ -65,6 +84,9 @@ fn parsed(text: &str, list: &DataType) -> Result<Option<Vec<ScalarValue>>> {
     if values.len() > ELEMENTS_MAX {
         return Ok(None);
     }
-    let value = |i| ScalarValue::try_from_array(values, i);
-    Ok(Some((0..values.len()).map(value).collect::<Result<_>>()?))
+    constants(values).map(Some)
+}
+
+fn constants(values: &ArrayRef) -> Result<Vec<ScalarValue>> {
+    (0..values.len()).map(|i| ScalarValue::try_from_array(values, i)).collect()
 }

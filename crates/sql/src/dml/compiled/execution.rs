@@ -74,6 +74,11 @@ impl Execution {
         self.compiled.fits(table, &self.values)
     }
 
+    /// The statement and the values of its parameters; `None` of one that came as text.
+    pub fn prepared(&self) -> Option<(&Template, &[Parameter])> {
+        self.text.is_none().then_some((&self.compiled.template, &self.values[..]))
+    }
+
     /// The statement as it is planned each time.
     ///
     /// # Errors
