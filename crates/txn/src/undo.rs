@@ -133,8 +133,9 @@ impl ReadView {
     /// Whether there are more bytes of records, and nobody but those who read as of this version keeps those that
     /// are newer.
     pub fn keeps_more_than(&self, bytes: usize) -> bool {
-        let state = self.0.log.state();
-        state.bytes() > bytes && state.oldest() == self.0.version
+        let mut state = self.0.log.state();
+        // Records that nobody needs and that are still there are not kept by anybody.
+        state.drop_unneeded() == 0 && state.bytes() > bytes && state.oldest() == self.0.version
     }
 
     /// From now on those who begin to read see this version.

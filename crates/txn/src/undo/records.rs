@@ -197,7 +197,7 @@ impl State {
     }
 
     /// Drops records that no reader needs: of those up to the oldest version that is read. How many.
-    fn drop_unneeded(&mut self) -> usize {
+    pub(super) fn drop_unneeded(&mut self) -> usize {
         let (oldest, mut count) = (self.oldest(), 0);
         while count < DROPPED_AT_ONCE
             && self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest)
