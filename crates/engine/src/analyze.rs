@@ -91,8 +91,8 @@ async fn analyzed(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<TableE
     Ok(entry.with_def(def))
 }
 
-/// Statistics of one column, which is sorted for them: where the sample has many rows, on a thread beside the
-/// workers.
+/// Statistics of one column, which is sorted for them: where the sample has many rows, on a thread
+/// beside the workers.
 async fn column(
     db: &Database,
     entry: &TableEntry,
