@@ -7,12 +7,11 @@ use plan::catalog::ColumnStatistics;
 use sql::parse::Vacuum;
 use sql::statistics::column_statistics;
 use txn::waiting::unless_cancelled;
-use types::{Schema, SqlError, SqlResult};
+use types::{Schema, SqlResult};
 
 use crate::access::role::RoleId;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
-use crate::database::Database;
 use crate::fault::internal;
 use crate::notice::Notice;
 use crate::relation::whole::sample;
@@ -82,7 +81,7 @@ async fn analyzed(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<TableE
     let mut statistics = (*def.statistics).clone();
     let mut columns = vec![];
     for ordinal in ordinals {
-        let mut column = column(writing.db, entry, &sample.batches, ordinal).await?;
+        let mut column = column(writing, entry, &sample.batches, ordinal).await?;
         column.width = sample.text_width(ordinal).unwrap_or(column.width);
         columns.push(column);
     }
@@ -91,10 +90,10 @@ async fn analyzed(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<TableE
     Ok(entry.with_def(def))
 }
 
-/// Statistics of one column, which is sorted for them: where the sample has many rows, on a thread beside the
-/// workers.
+/// Statistics of one column, which is sorted for them: where the sample has many rows, on a thread
+/// beside the workers.
 async fn column(
-    db: &Database,
+    writing: &Writing<'_>,
     entry: &TableEntry,
     batches: &[RecordBatch],
     ordinal: usize,
@@ -108,11 +107,5 @@ async fn column(
     if sampled <= SORTED_AT_ONCE {
         return work();
     }
-    let permit = db.beside().evaluators.acquire().await;
-    let work = move || {
-        let _permit = permit;
-        work()
-    };
-    let failed = |aborted| SqlError::internal(format!("a sample could not be sorted: {aborted}"));
-    runtime::offload(work).await.map_err(failed)?
+    writing.planner.beside(&writing.cancel, work).await?
 }

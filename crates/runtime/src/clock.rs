@@ -11,8 +11,8 @@ pub(crate) fn monotonic_ns() -> u64 {
     spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
 }
 
-/// Nanoseconds of the monotonic clock at its last step, some milliseconds ago at most: a read of memory
-/// instead of the processor's counter.
+/// Nanoseconds of the monotonic clock at its last step, some milliseconds ago at most: a read of
+/// memory instead of the processor's counter.
 #[inline]
 pub(crate) fn stepped_ns() -> u64 {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -155,8 +155,8 @@ impl Handle {
         self.shared.inboxes.len()
     }
 
-    /// The longest portions by kind of task, by name: what tasks computed without giving way. Kinds whose
-    /// portions were all short are left out. Empty in a simulation.
+    /// The longest portions by kind of task, by name: what tasks computed without giving way.
+    /// Kinds whose portions were all short are left out. Empty in a simulation.
     pub fn portions(&self) -> Vec<Portions> {
         self.shared.portions.by_kind()
     }

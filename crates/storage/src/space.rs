@@ -287,7 +287,8 @@ impl Space {
         self.settling_limbo = std::mem::take(&mut self.limbo);
     }
 
-    /// Pages of dropped trees that nobody holds any more: they may be used when the checkpoint has settled.
+    /// Pages of dropped trees that nobody holds any more: they may be used when the checkpoint has
+    /// settled.
     pub fn abandoned(&self) -> Vec<Extent> {
         let is_abandoned = |limbo: &&Limbo| Arc::strong_count(&limbo.tree) == 1;
         let limbo = self.settling_limbo.iter().filter(is_abandoned);

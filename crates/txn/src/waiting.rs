@@ -36,8 +36,8 @@ pub async fn breathe() {
     }
 }
 
-/// Entries of trees that are taken between two looks at the clock, a tenth of a microsecond or some each; those
-/// of a statement about few rows cost no look.
+/// Entries of trees that are taken between two looks at the clock, a tenth of a microsecond or
+/// some each; those of a statement about few rows cost no look.
 pub const ENTRIES_AT_ONCE: usize = 256;
 
 /// [`breathe`] behind each [`ENTRIES_AT_ONCE`] of many entries; `nth` counts them from 0.

@@ -24,8 +24,8 @@ use crate::fault;
 use crate::load::keys::{duplicate_key, key_arrays};
 use crate::relation::keys::end_of;
 
-/// Keys that are looked for together: enough reads in flight, and a node above has taken all of them down in a
-/// millisecond.
+/// Keys that are looked for together: enough reads in flight, and a node above has taken all of
+/// them down in a millisecond.
 const RANGES_AT_ONCE: usize = 4096;
 
 /// The changes of one tree.
@@ -196,7 +196,8 @@ impl Entries {
         Ok(())
     }
 
-    /// For each change the row that it adds, if that has the unique key of another one that is added.
+    /// For each change the row that it adds, if that has the unique key of another one that is
+    /// added.
     fn repeated(&self) -> impl Iterator<Item = Option<usize>> {
         let mut last: Option<&[u8]> = None;
         self.changes.iter().map(move |(key, change)| {
@@ -307,7 +308,8 @@ impl Entries {
         self.is_any(|_| true, |keys| view.is_outdated(self.tree.id(), keys.iter().copied())).await
     }
 
-    /// Whether something is so for some keys whose changes count, a part of them asked about at a time.
+    /// True if something is so for a part of the keys whose changes count. Each part is asked about
+    /// by itself.
     async fn is_any(
         &self,
         counts: impl Fn(&EntryChange) -> bool,
@@ -327,8 +329,8 @@ impl Entries {
         }
     }
 
-    /// Records what the entries are, for who reads them as they are. Others may see some of the records before
-    /// the last one is there: they say what the tree holds until then.
+    /// Records what the entries are, for who reads them as they are. Others may see some of the
+    /// records before the last one is there: they say what the tree holds until then.
     pub(crate) async fn record(&self, view: &ReadView) {
         if !self.is_of_rows && planted::is("index-undo-missing") {
             return;

@@ -272,7 +272,7 @@ impl SessionView {
         self.monitor.handle.stats()
     }
 
-    /// What tasks computed without giving way, by kind.
+    /// The longest that tasks computed without giving way, by kind.
     pub fn portions(&self) -> Vec<Portions> {
         self.monitor.handle.portions()
     }

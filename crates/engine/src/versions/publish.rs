@@ -214,7 +214,7 @@ impl Versions {
     }
 }
 
-/// What was done under these rights is visible.
+/// Lets these rights go: all that was done under them is visible.
 async fn end(rights: Vec<WriteRight>) {
     for right in rights {
         right.end().await;

@@ -1,5 +1,6 @@
-//! No statement keeps a worker to itself: the runtime notes for each kind of task the longest that one
-//! computed without giving way, in processor time of its thread, so a busy machine does not count.
+//! No statement keeps a worker to itself: the runtime notes for each kind of task the longest that
+//! one computed without giving way, in processor time of its thread, so a busy machine does not
+//! count.
 
 use std::time::Duration;
 

@@ -264,7 +264,7 @@ pub(super) fn dovetail_tasks(view: &View, rows: &mut Rows) -> SqlResult<()> {
     Ok(())
 }
 
-/// What tasks computed without giving way, by the function that they run.
+/// The longest portions of tasks, by the function that they run.
 pub(super) fn dovetail_portions(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for of in view.portions() {
         rows.push([

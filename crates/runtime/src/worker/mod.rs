@@ -117,7 +117,7 @@ pub(crate) struct Worker {
     preempt_calls: Cell<u32>,
     /// When `need_preempt` last looked at the clock.
     preempt_look_ns: Cell<u64>,
-    /// What the clock that stands in steps said then.
+    /// The time then by the clock that stands in steps.
     preempt_step_ns: Cell<u64>,
     /// Calls until it does so again.
     preempt_stride: Cell<u32>,
@@ -275,8 +275,9 @@ impl Worker {
         }
     }
 
-    /// As [`Worker::is_slice_over`], for calls that may be far apart though those before were not: it looks
-    /// also where the clock that stands in steps has moved, so that no task goes on for many milliseconds.
+    /// As [`Worker::is_slice_over`], for calls that may be far apart though those before were not:
+    /// it looks also where the clock that stands in steps has moved, so that no task goes on for
+    /// many milliseconds.
     #[inline]
     pub(crate) fn need_preempt(&self) -> bool {
         if !self.shared.attack && !self.preempt.get() && !self.is_simulated() {

@@ -1,10 +1,10 @@
 //! The greatest processor time of a portion, by kind of task.
 //!
-//! A portion is what a task computes between two suspensions. A worker looks for long ones with a clock that
-//! stands in steps of some milliseconds and costs next to nothing: only where it has moved since the last
-//! look is the processor time of the thread asked for. So a portion of more than a step is always found, a
-//! shorter one now and then, and what is told of one may be too much by what the worker did since its last
-//! look: less than a step.
+//! A portion is what a task computes between two suspensions. A worker looks for long ones with a
+//! clock that stands in steps of some milliseconds and costs next to nothing: only where it has
+//! moved since the last look is the processor time of the thread asked for. So a portion of more
+//! than a step is always found, a shorter one now and then, and what is told of one may be too
+//! much by what the worker did since its last look: less than a step.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use crate::clock::{stepped_ns, thread_ns};
 use crate::lock::lock;
 
-/// A portion of more processor time than this keeps others waiting: an answer that takes five such turns
-/// takes a tenth of a second.
+/// A portion of more processor time than this keeps others waiting: an answer that takes five such
+/// turns takes a tenth of a second.
 pub const PORTION_NS_MAX: u64 = 20_000_000;
 
 /// Shorter portions are not noted: ten slices, so that few are.
@@ -31,7 +31,7 @@ pub struct Portions {
     pub long_count: u64,
 }
 
-/// What all workers of a runtime have found, by the names of the tasks' types.
+/// Long portions that the workers of a runtime have found, by the names of the tasks' types.
 #[derive(Default)]
 pub(crate) struct Found(Mutex<BTreeMap<&'static str, Portions>>);
 
@@ -45,8 +45,8 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Processor time since the last look or since the thread had used `settled_ns`, if that is later. None
-    /// where no step has passed.
+    /// Processor time since the last look or since the thread had used `settled_ns`, if that is
+    /// later. None where no step has passed.
     #[inline]
     pub(crate) fn look(&self, settled_ns: u64) -> Option<u64> {
         let step_ns = stepped_ns();
@@ -91,8 +91,8 @@ impl Found {
     }
 }
 
-/// The function whose future has a type of this name: without what it is generic over and without the
-/// closures in it.
+/// The function whose future has a type of this name: without what it is generic over and without
+/// the closures in it.
 fn function_of(name: &str) -> String {
     let mut path = String::new();
     let mut depth = 0_usize;

@@ -98,7 +98,7 @@ impl Worker {
 
     /// Polls up to `limit` tasks.
     pub(crate) fn slice(&self, limit: u32) {
-        // What the worker did since the last slice is no task's.
+        // No task has done the worker's own work since the last slice.
         self.look_at_processor();
         self.slice_start_ns.set(self.now_ns());
         self.preempt.set(false);
@@ -206,8 +206,8 @@ impl Worker {
     }
 
     /// Fills the window from the queues: a ready task, urgent ones before others, runs first while
-    /// there is room beside it, so the window never holds more than its size. One that did not join the
-    /// window has filled nothing: the window has its turn then, however many are ready.
+    /// there is room beside it, so the window never holds more than its size. One that did not
+    /// join the window has filled nothing: the window has its turn then, however many are ready.
     #[inline]
     fn next_task(&self) -> Option<stdx::Key> {
         if self.window.len() < self.shared.window {

@@ -21,7 +21,8 @@ impl Worker {
         self.spawn_as::<F, F>(future, joined)
     }
 
-    /// The same for a task that is known by the type `N`, where its future is only a cover of that.
+    /// The same for a task that is known by the type `N`, where its future is only a cover of
+    /// that.
     pub(crate) fn spawn_as<N, F: Future + 'static>(&self, future: F, joined: bool) -> Key {
         let task = self.place::<N, F>(future, joined);
         let frame = self.frame(task).expect("a new task is in the table");
@@ -30,8 +31,8 @@ impl Worker {
         task
     }
 
-    /// Starts a task under the paying account whose turn it is: the caller polls it. It is known by the
-    /// type `N`.
+    /// Starts a task under the paying account whose turn it is: the caller polls it. It is known
+    /// by the type `N`.
     #[inline]
     pub(crate) fn place<N, F: Future + 'static>(&self, future: F, joined: bool) -> Key {
         let account = self.accounting.current();
@@ -178,8 +179,9 @@ impl Worker {
         }
     }
 
-    /// Notes what the task whose turn ends has computed, where that was much. One that waits for a cache line
-    /// has computed little, and its turn costs less than some looks: the next look tells of it.
+    /// Notes what the task whose turn ends has computed, where that was much. One that waits for a
+    /// cache line has computed little, and its turn costs less than some looks: the next look
+    /// tells of it.
     #[inline]
     fn meter_portion(&self, of: fn() -> &'static str) {
         if self.gave_way.get() == Some(Queue::Window) {

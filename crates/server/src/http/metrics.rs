@@ -232,7 +232,7 @@ fn workers(page: &mut Page, stats: &[WorkerStats]) {
     }
 }
 
-/// What tasks computed without giving way, by the function that they run.
+/// The longest portions of tasks, by the function that they run.
 fn portions(page: &mut Page, portions: &[Portions]) {
     let name = "dovetail_longest_portion_seconds";
     page.family(name, "gauge", "The most processor time between two suspensions of a task.");

@@ -291,8 +291,8 @@ impl WriteRight {
         queues.iter().for_each(|queue| queue.wake_all());
     }
 
-    /// Lets it go. The last one who has it lets the keys go before, some at a time: what was done under it has
-    /// ended, and others may have each of them.
+    /// Lets it go. The last one who has it lets the keys go before, some at a time: what was done
+    /// under it has ended, and others may have each of them.
     pub async fn end(self) {
         while Arc::strong_count(&self.0) == 1 && self.count_locked() > KEYS_AT_ONCE {
             let queues = self.state().let_go_last(self.0.id, KEYS_AT_ONCE);

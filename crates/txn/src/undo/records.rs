@@ -14,8 +14,8 @@ use super::stamp::Stamp;
 /// thousands of usual statements replace; a query that is still running after them is told so.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
-/// Records that are dropped at one go, in a millisecond or two. Those that are left go with the next read view, or
-/// when others come.
+/// Records that are dropped at one go, in a millisecond or two. Those that are left go with the
+/// next read view, or when others come.
 pub(super) const DROPPED_AT_ONCE: usize = 2048;
 
 /// What a record takes besides its key and its value.
@@ -196,7 +196,8 @@ impl State {
         oldest.map_or(u64::MAX, |(version, _)| *version)
     }
 
-    /// Drops records that no reader needs: of those up to the oldest version that is read. How many.
+    /// Drops records that no reader needs: of those up to the oldest version that is read. How
+    /// many.
     pub(super) fn drop_unneeded(&mut self) -> usize {
         let (oldest, mut count) = (self.oldest(), 0);
         while count < DROPPED_AT_ONCE
@@ -237,8 +238,8 @@ impl State {
         }
     }
 
-    /// Drops records of the oldest version, `most` of them; how many, the trees they are of, and whether of a
-    /// serializable transaction.
+    /// Drops records of the oldest version, `most` of them; how many, the trees they are of, and
+    /// whether of a serializable transaction.
     fn drop_oldest(&mut self, most: usize) -> (usize, Vec<(TreeId, bool)>) {
         let Some(mut entry) = self.keys.first_entry() else { return (0, vec![]) };
         let (version, keys) = (*entry.key(), entry.get_mut());

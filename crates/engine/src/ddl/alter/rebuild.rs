@@ -23,7 +23,8 @@ use crate::load::target::Target;
 use crate::relation::whole::TableRows;
 use crate::writing::Writing;
 
-/// Rows that get their new values at one go: a few milliseconds where each has a default of its own.
+/// Rows that get their new values at one go: a few milliseconds where each has a default of its
+/// own.
 const ROWS_AT_ONCE: usize = 4096;
 
 /// Writes all rows into new trees.
