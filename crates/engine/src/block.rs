@@ -341,7 +341,7 @@ impl Block {
 
     /// Whether it has changed entries that others see.
     pub(crate) fn has_changed(&self) -> bool {
-        self.notes.len() > 0
+        !self.notes.is_empty()
     }
 
     /// How many keys the transaction has locked.
@@ -353,7 +353,7 @@ impl Block {
     /// each other. It does where the transaction has nothing but this statement's locks, for it can let them
     /// go: one that runs again has locked keys out of order, which is nobody's fault.
     pub(crate) fn has_let_go(&self, locked_before: usize, error: &SqlError) -> bool {
-        let is_free = locked_before == 0 && self.notes.len() == 0 && !self.defines();
+        let is_free = locked_before == 0 && self.notes.is_empty() && !self.defines();
         let lets_go = is_free && error.state == DEADLOCK;
         if let (true, Ok(right)) = (lets_go, self.right()) {
             right.leave();

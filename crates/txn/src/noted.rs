@@ -51,6 +51,11 @@ impl Notes {
         self.state().noted.len()
     }
 
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// One more.
     pub fn push(&self, noted: Noted) {
         let mut state = self.state();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use faults::FAULTS;
 
 /// The crates that have faults.
-const CRATES: [&str; 2] = ["storage", "engine"];
+const CRATES: [&str; 3] = ["storage", "txn", "engine"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates lie side by side").to_owned()

@@ -34,7 +34,7 @@ pub enum Form {
     /// The column at this position of the batch.
     Column(usize),
     /// A constant.
-    Literal(ScalarValue),
+    Literal(Arc<ScalarValue>),
     /// An expression that the front end evaluates.
     Foreign(Arc<dyn Evaluate>),
 }
@@ -87,7 +87,7 @@ impl Expr {
     /// A constant, shown as `text`.
     pub fn literal(value: ScalarValue, text: &str) -> Expr {
         let ty = value.data_type();
-        Expr::new(Form::Literal(value), ty, text, Costs::default())
+        Expr::new(Form::Literal(Arc::new(value)), ty, text, Costs::default())
     }
 
     /// The same for the statement that runs now.

@@ -33,7 +33,7 @@ pub(crate) fn form(physical: Arc<dyn PhysicalExpr>, ty: &DataType) -> Form {
         return Form::Column(column.index());
     }
     match as_node::<Literal>(&physical).map(Literal::value) {
-        Some(value) if value.data_type() == *ty => Form::Literal(value.clone()),
+        Some(value) if value.data_type() == *ty => Form::Literal(Arc::new(value.clone())),
         _ => Form::Foreign(Arc::new(Library { physical, ty: ty.clone() })),
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn form(physical: Arc<dyn PhysicalExpr>, ty: &DataType) -> Form {
 pub(crate) fn physical(expr: &Expr) -> Arc<dyn PhysicalExpr> {
     match expr.form() {
         Form::Column(at) => Arc::new(Column::new(expr.text(), *at)),
-        Form::Literal(value) => Arc::new(Literal::new(value.clone())),
+        Form::Literal(value) => Arc::new(Literal::new(value.as_ref().clone())),
         Form::Foreign(evaluator) => {
             let library = evaluator.as_any().downcast_ref::<Library>();
             Arc::clone(&library.expect("an expression of this crate").physical)

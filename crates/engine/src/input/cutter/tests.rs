@@ -130,7 +130,8 @@ fn a_record_without_an_end_is_refused_while_it_comes() {
         }
         let told = told.expect("too long");
         assert_eq!((told.state.0, cutter.line()), ("54000", 2), "{begin}");
-        assert!(pushed <= 65, "{pushed} MiB were taken");
+        // It is looked at again when it has become an eighth longer.
+        assert!(pushed <= 80, "{pushed} MiB were taken");
         assert_eq!(cutter.rest().map(|rest| rest.bytes), Some(b"1\n".to_vec()));
     }
 }

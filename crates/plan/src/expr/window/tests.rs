@@ -75,7 +75,7 @@ impl AggregateFunction for Sums {
     }
 
     fn groups(&self) -> SqlResult<Box<dyn Groups>> {
-        unimplemented!("frames have one group each")
+        Err(types::SqlError::internal("frames have one group each"))
     }
 
     fn single(&self) -> SqlResult<Box<dyn Single>> {
