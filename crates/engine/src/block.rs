@@ -510,7 +510,7 @@ impl Drop for Block {
             notes: self.notes.clone(),
             own: state.trees(),
         };
-        if undo.own.is_empty() && undo.notes.len() == 0 {
+        if undo.own.is_empty() && undo.notes.is_empty() {
             return undo.versions.undone(&undo.stamp, &undo.notes);
         }
         // In a task: this may be a worker's thread, which must not wait.
