@@ -42,7 +42,7 @@ SETUP = """
     analyze;
 """
 
-# What one round of a statement is; each leaves the rows of the table as many as they were.
+# The statements of one round; each round leaves the rows of the table as many as they were.
 STATEMENTS = {
     "nothing": [],
     "REORGANIZE": ["reorganize table many"],

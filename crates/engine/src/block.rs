@@ -1,9 +1,9 @@
 //! Transactions that write.
 //!
-//! A block changes rows in place, beside other blocks: undo records keep that from those who do not see it
-//! ([`txn::undo`]), locks keep others from changing the same ([`txn::locks`]), and it notes what it has
-//! to put back ([`txn::noted`]). `COMMIT` makes a version with its changes and logs them in one frame;
-//! `ROLLBACK` puts back what was changed.
+//! A block changes rows in place, beside other blocks: undo records keep that from those who do not
+//! see it ([`txn::undo`]), locks keep others from changing the same ([`txn::locks`]), and it notes
+//! what it has to put back ([`txn::noted`]). `COMMIT` makes a version with its changes and logs them
+//! in one frame; `ROLLBACK` puts back what was changed.
 //!
 //! From its first statement that changes definitions, or that changes so much that it writes tables anew,
 //! it has a catalog of its own, a copy of the one that all see. Nobody else sees what it creates, empties or
@@ -94,8 +94,8 @@ impl Block {
     /// Begins one, beside others.
     ///
     /// # Errors
-    /// As [`txn::locks::table::Locks::share`]; 40001 when others have changed definitions since the version that
-    /// the transaction keeps.
+    /// As [`txn::locks::table::Locks::share`]; 40001 when others have changed definitions since the
+    /// version that the transaction keeps.
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
         let versions = public.versions();
         let right = versions.locks().share(wait).await?;

@@ -338,10 +338,11 @@ impl<'a> Writing<'a> {
         Ok(Finding { plan, catalog: self.catalog.clone() })
     }
 
-    /// The statement that an execution has not done, to be planned: by its generic plan, if it has one.
+    /// The statement that an execution has not done, to be planned: by its generic plan, if it has
+    /// one.
     ///
     /// # Errors
-    /// What parsing says.
+    /// Those of parsing.
     pub(crate) fn planned(&self, execution: &Execution) -> SqlResult<Statement> {
         match execution.prepared() {
             Some((template, values)) => self.session.bound_again(template, values),

@@ -1,4 +1,4 @@
-//! What plans say of the objects of a database: tables, indexes, statistics.
+//! The objects of a database that plans name: tables, indexes, statistics.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl TableId {
         }
     }
 
-    /// Whether it is the id of a system relation.
+    /// True if it is the id of a system relation.
     pub fn is_system(self) -> bool {
         self.0 >= TableId::SYSTEM
     }
@@ -49,14 +49,14 @@ pub struct TableDef {
     pub schema: Schema,
     /// How its rows are kept.
     pub storage: TableStorage,
-    /// Ordinals of the columns of the primary key that the table is clustered on, in key order; empty
-    /// when its rows have ids. See [`TableDef::primary_columns`].
+    /// Ordinals of the columns of the primary key that the table is clustered on, in key order;
+    /// empty when its rows have ids. See [`TableDef::primary_columns`].
     pub primary_key: Vec<usize>,
     /// The secondary indexes.
     pub indexes: Vec<Arc<IndexDef>>,
-    /// What is known about the rows.
+    /// Statistics of the rows.
     pub statistics: Arc<TableStatistics>,
-    /// What rows must fulfil, and what fills in missing values.
+    /// Conditions that rows must fulfil, and values that fill gaps.
     pub constraints: Arc<Constraints>,
 }
 
@@ -127,11 +127,11 @@ pub struct IndexDef {
     pub columns: Vec<usize>,
     /// Ordinals of the columns that entries only carry (`INCLUDE`), as the statement had them.
     pub included: Vec<usize>,
-    /// Whether no two rows may have the same (non-null) indexed values.
+    /// True if no two rows may have the same (non-null) indexed values.
     pub unique: bool,
-    /// What its entries are ordered by.
+    /// The order of its entries.
     pub method: IndexMethod,
-    /// Whether it upholds the primary key of a table that is clustered on row ids.
+    /// True if it upholds the primary key of a table that is clustered on row ids.
     pub primary: bool,
     /// When a transaction checks the constraint that it upholds.
     pub deferral: Deferral,
@@ -171,7 +171,7 @@ impl KeyOrder {
     }
 }
 
-/// What the entries of an index are ordered by.
+/// The order of the entries of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IndexMethod {
     /// The values of the indexed columns.
@@ -212,18 +212,18 @@ impl IndexDef {
         (0..self.columns.len()).map(|place| self.orders.get(place).copied().unwrap_or_default())
     }
 
-    /// Whether no statement ever sees two rows with the same (non-null) indexed values. Between the
+    /// True if no statement ever sees two rows with the same (non-null) indexed values. Between the
     /// statements of a transaction a deferrable constraint may be broken.
     pub fn is_always_unique(&self) -> bool {
         self.unique && self.deferral == Deferral::Never
     }
 
-    /// Whether it finds equal values only.
+    /// True if it finds equal values only.
     pub fn is_hash(&self) -> bool {
         self.method == IndexMethod::Hash
     }
 
-    /// Whether an entry has the exact value of this column of `table`, so that the row need not be
+    /// True if an entry has the exact value of this column of `table`, so that the row need not be
     /// fetched for it.
     pub fn covers(&self, table: &TableDef, ordinal: usize) -> bool {
         let ty = table.schema.columns[ordinal].ty;
@@ -271,7 +271,8 @@ impl TableDef {
     }
 }
 
-/// Statistics of a table. Counts are those of the moment; what is known of columns is from `ANALYZE`.
+/// Statistics of a table. Counts are those of the moment; what is known of columns is from
+/// `ANALYZE`.
 #[derive(Clone, Debug, Default)]
 pub struct TableStatistics {
     /// Rows.
@@ -282,7 +283,7 @@ pub struct TableStatistics {
     pub index_leaf_pages: Vec<u64>,
     /// Bytes that each column takes in chunks; empty where rows are kept in trees alone.
     pub column_bytes: Vec<u64>,
-    /// Whether its chunks are objects of a store.
+    /// True if its chunks are objects of a store.
     pub is_remote: bool,
     /// One per column; empty until `ANALYZE` ran.
     pub columns: Arc<[ColumnStatistics]>,

@@ -44,9 +44,9 @@ pub struct Identity {
     /// The sequence's name, once it is not that of table and column any more.
     #[serde(default)]
     pub name: Option<String>,
-    /// Whether a statement may not give values of its own (`GENERATED ALWAYS`).
+    /// True if a statement may not give values of its own (`GENERATED ALWAYS`).
     pub always: bool,
-    /// Whether it is the standard's identity column, not a `serial`.
+    /// True if it is the standard's identity column, not a `serial`.
     #[serde(default)]
     pub standard: bool,
 }
@@ -102,7 +102,7 @@ impl Deferral {
         }
     }
 
-    /// Whether it is checked at the end of each statement, whatever a transaction says.
+    /// True if it is checked at the end of each statement, whatever a transaction says.
     pub fn is_never(&self) -> bool {
         *self == Deferral::Never
     }
@@ -111,7 +111,8 @@ impl Deferral {
 /// What happens to referring rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReferentialAction {
-    /// The statement fails if there are any, or the transaction when the key is deferred: `NO ACTION`.
+    /// The statement fails if there are any, or the transaction when the key is deferred: `NO
+    /// ACTION`.
     Refuse,
     /// The statement fails if there are any.
     Restrict,
@@ -137,7 +138,7 @@ impl Constraints {
         self.defaults.get(ordinal)?.as_ref()
     }
 
-    /// Whether there is nothing to check or fill in.
+    /// True if there is nothing to check or fill in.
     pub fn is_empty(&self) -> bool {
         *self == Constraints::default()
     }

@@ -1,7 +1,8 @@
 //! Expressions and aggregates, evaluated a vector at a time.
 //!
-//! Columns, constants and the state of usual aggregates are evaluated here; all else is handed in by
-//! the front end ([`Evaluate`], [`AggregateFunction`]), so that nobody who runs a plan depends on it.
+//! Columns, constants and the state of usual aggregates are evaluated here; all else is handed in
+//! by the front end ([`Evaluate`], [`AggregateFunction`]), so that nobody who runs a plan depends
+//! on it.
 
 mod accumulator;
 mod aggregate;

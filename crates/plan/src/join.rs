@@ -20,8 +20,8 @@ pub enum LookupKind {
     Anti,
 }
 
-/// Index nested-loop join: for each outer row, the inner rows whose index key starts with the key values.
-/// A null in a key never matches.
+/// Index nested-loop join: for each outer row, the inner rows whose index key starts with the key
+/// values. A null in a key never matches.
 #[derive(Debug)]
 pub struct LookupJoin {
     /// The driving input.
@@ -32,9 +32,9 @@ pub struct LookupJoin {
     pub index: IndexRef,
     /// One expression over the outer row per leading key column, of the key columns' Arrow types.
     pub keys: Vec<Expr>,
-    /// Whether the keys name at most one inner row.
+    /// True if the keys name at most one inner row.
     pub unique: bool,
-    /// Whether inner rows must be fetched from the clustered tree.
+    /// True if inner rows must be fetched from the clustered tree.
     pub fetch: bool,
     /// Inner table ordinals that are read, ascending.
     pub columns: Vec<usize>,
@@ -44,7 +44,8 @@ pub struct LookupJoin {
     pub filter: Option<Expr>,
     /// How to treat partners.
     pub kind: LookupKind,
-    /// Positions in (outer columns ++ `columns`) that are produced; outer columns only for `Semi` and `Anti`.
+    /// Positions in (outer columns ++ `columns`) that are produced; outer columns only for `Semi`
+    /// and `Anti`.
     pub output: Vec<usize>,
 }
 
@@ -106,7 +107,8 @@ pub struct NestedLoopJoin {
     pub right: Box<Node>,
     /// Boolean over left columns followed by right columns; `None` is a cross join.
     pub filter: Option<Expr>,
-    /// How to treat partners; the left side is the build side of the name: `BuildOuter` keeps all left rows.
+    /// How to treat partners; the left side is the build side of the name: `BuildOuter` keeps all
+    /// left rows.
     pub kind: HashJoinKind,
     /// Positions in (left columns ++ right columns ++ mark) that are produced.
     pub output: Vec<usize>,

@@ -1,10 +1,10 @@
 //! Physical plans: the contract between those who make them and `exec`, which runs them.
 //!
-//! A plan is a tree of [`Node`]s. It says *what* each operator does and over which access path;
-//! how its work is decomposed into tasks is the business of `exec`. The same plan runs in all
-//! execution modes. Beside plans stand the expressions that they hold ([`expr`]), what they say of a
-//! database's objects ([`catalog`], [`constraints`], [`sequence`]), and the limits that planning and
-//! expressions keep to ([`limits`]). Plain functions: no I/O, no clock, no `async fn`.
+//! A plan is a tree of [`Node`]s. It says *what* each operator does and over which access path; how
+//! its work is decomposed into tasks is the business of `exec`. The same plan runs in all execution
+//! modes. Beside plans stand the expressions that they hold ([`expr`]), what they say of a
+//! database's objects ([`catalog`], [`constraints`], [`sequence`]), and the limits that planning
+//! and expressions keep to ([`limits`]). Plain functions: no I/O, no clock, no `async fn`.
 
 pub mod catalog;
 pub mod constraints;

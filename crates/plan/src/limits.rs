@@ -1,6 +1,6 @@
-//! Limits of planning and of expressions: time and memory. Both compute without waiting, on a thread
-//! that their caller has chosen; now and then they ask whether their result is still wanted, and
-//! before they make something large whether there is room for it.
+//! Limits of planning and of expressions: time and memory. Both compute without waiting, on a
+//! thread that their caller has chosen; now and then they ask whether their result is still wanted,
+//! and before they make something large whether there is room for it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

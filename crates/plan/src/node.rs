@@ -22,7 +22,7 @@ pub struct Plan {
 pub struct Node {
     /// Pre-order number, to attach run-time figures to.
     pub id: usize,
-    /// What it does.
+    /// The operator.
     pub operator: Operator,
     /// Names and types of the rows it produces.
     pub schema: SchemaRef,
@@ -32,7 +32,7 @@ pub struct Node {
     pub cost: f64,
 }
 
-/// What an operator does.
+/// The operators.
 #[derive(Debug)]
 pub enum Operator {
     /// Literal rows (`VALUES`, or the one empty row of a `SELECT` without `FROM`).
@@ -52,7 +52,7 @@ pub enum Operator {
         input: Box<Node>,
         /// Over the input.
         exprs: Vec<Expr>,
-        /// Whether its rows are read by expressions alone, so that decimals may be of 64 bits.
+        /// True if its rows are read by expressions alone, so that decimals may be of 64 bits.
         as_words: bool,
     },
     /// Index nested-loop join.
@@ -163,7 +163,7 @@ impl Node {
         }
     }
 
-    /// Whether its rows come in an order that the statement asks for.
+    /// True if its rows come in an order that the statement asks for.
     pub fn is_ordered(&self) -> bool {
         match &self.operator {
             Operator::Sort { .. } | Operator::Window { .. } => true,
@@ -177,8 +177,8 @@ impl Node {
         }
     }
 
-    /// Whether its rows are those that the statement lists. Nothing asks for their order, but who wrote them
-    /// one below the other expects them so.
+    /// True if its rows are those that the statement lists. Nothing asks for their order, but who
+    /// wrote them one below the other expects them so.
     pub fn is_list(&self) -> bool {
         match &self.operator {
             Operator::Values(_) => true,

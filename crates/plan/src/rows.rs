@@ -9,11 +9,11 @@ use crate::node::Node;
 pub struct UnnestColumn {
     /// Position in the input.
     pub input: usize,
-    /// What comes out of it.
+    /// The values that come out of it.
     pub gives: Unnested,
 }
 
-/// What a column of [`Operator::Unnest`] makes of a row's value.
+/// The values that a column of [`Operator::Unnest`] makes of a row's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Unnested {
     /// The value itself, for each row that comes of the row.
@@ -26,12 +26,13 @@ pub enum Unnested {
         stop: usize,
         /// Position of the distance between its values.
         step: usize,
-        /// What the statement works in: months and days are those of its zone.
+        /// The zone and the moment of the statement: months and days are those of its zone.
         context: Context,
     },
 }
 
-/// A scan of the rows of a query of `WITH`, which is computed once, before anything that reads them.
+/// A scan of the rows of a query of `WITH`, which is computed once, before anything that reads
+/// them.
 #[derive(Debug)]
 pub struct CteScan {
     /// The number of the query; it reads only queries of lower numbers.
@@ -40,14 +41,14 @@ pub struct CteScan {
     pub name: String,
     /// The query, at the first of its scans in pre-order.
     pub query: Option<Box<Node>>,
-    /// Whether its rows come in an order to be kept.
+    /// True if its rows come in an order to be kept.
     pub is_ordered: bool,
     /// Positions of the columns that are produced.
     pub columns: Vec<usize>,
 }
 
-/// A recursion: the rows of `base`, then those of `step` over the rows of the round before, until a round
-/// has none.
+/// A recursion: the rows of `base`, then those of `step` over the rows of the round before, until a
+/// round has none.
 #[derive(Debug)]
 pub struct Recursion {
     /// The name of its work table.

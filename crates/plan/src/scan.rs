@@ -17,8 +17,8 @@ pub struct Scan {
     pub access: Access,
     /// Table ordinals that are read, ascending.
     pub columns: Vec<usize>,
-    /// What the source tests: it gives only rows for which all of these are true. Empty for tables whose
-    /// rows are kept in trees.
+    /// Conditions that the source tests: it gives only rows for which all of these are true. Empty
+    /// for tables whose rows are kept in trees.
     pub restrictions: Vec<Restriction>,
     /// Boolean over `columns` (by position in `columns`): what access path and restrictions do not
     /// already guarantee.
@@ -28,7 +28,7 @@ pub struct Scan {
     /// Only the first rows in the order of the index are wanted, in whatever order they come. There
     /// is one range then, and no filter.
     pub first: Option<First>,
-    /// Whether its rows are read by expressions alone, so that decimals may be of 64 bits.
+    /// True if its rows are read by expressions alone, so that decimals may be of 64 bits.
     pub as_words: bool,
 }
 
@@ -37,13 +37,13 @@ pub struct Scan {
 pub struct Restriction {
     /// Table ordinal.
     pub column: usize,
-    /// What the column's values are compared with.
+    /// The comparison.
     pub test: RestrictionTest,
     /// The same as an expression, over a row of that column alone.
     pub predicate: Expr,
 }
 
-/// What the values of a column are compared with; of the column's Arrow type, never null. Nulls qualify
+/// A comparison of a column's values with values of its Arrow type, never null. Nulls qualify
 /// for `IsNull` alone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RestrictionTest {
@@ -79,8 +79,9 @@ pub enum Access {
         index: IndexRef,
         /// The ranges.
         ranges: Vec<KeyRange>,
-        /// Whether rows must be fetched from the clustered tree; false when the index holds all of `columns`
-        /// (its own columns, those it includes and the primary key) or is the clustered tree itself.
+        /// True if rows must be fetched from the clustered tree; false when the index holds all of
+        /// `columns` (its own columns, those it includes and the primary key) or is the clustered
+        /// tree itself.
         fetch: bool,
     },
 }
@@ -95,7 +96,7 @@ pub enum IndexRef {
 }
 
 impl IndexRef {
-    /// Whether it finds equal values only, and has no order.
+    /// True if it finds equal values only, and has no order.
     pub fn is_hash(&self) -> bool {
         matches!(self, IndexRef::Secondary(index) if index.is_hash())
     }
@@ -122,7 +123,7 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// Whether all keys lie in it.
+    /// True if all keys lie in it.
     pub fn is_all(&self) -> bool {
         self.prefix.is_empty() && self.lower == Bound::Unbounded && self.upper == Bound::Unbounded
     }

@@ -26,7 +26,7 @@ pub struct Sequence {
     /// The greatest number.
     #[serde(default)]
     pub most: Option<i64>,
-    /// Whether it begins anew at its end.
+    /// True if it begins anew at its end.
     #[serde(default)]
     pub cycles: bool,
     /// How many numbers a session is to take at once; shown, and without effect.
@@ -77,12 +77,12 @@ impl Sequence {
         Ok(value)
     }
 
-    /// Whether `first` comes before `second`.
+    /// True if `first` comes before `second`.
     fn is_behind(&self, first: i64, second: i64) -> bool {
         if self.increment > 0 { first < second } else { first > second }
     }
 
-    /// What is to be saved of it: some numbers more count as given out then.
+    /// The state to be saved: some numbers more count as given out then.
     pub fn reserve(&self, ty: LogicalType) -> Reserved {
         let (least, most) = self.bounds(ty);
         let State { value, is_called, settings, .. } = *self.counter.state();
@@ -91,7 +91,7 @@ impl Sequence {
         Reserved { value: if is_called { ahead() } else { value }, is_called, settings }
     }
 
-    /// What was to be saved is on disk.
+    /// Notes that a saved state is on disk.
     pub fn reserved(&self, saved: &Reserved) {
         let mut state = self.counter.state();
         let counts = saved.is_called && saved.settings == state.settings;
@@ -100,7 +100,8 @@ impl Sequence {
         }
     }
 
-    /// Gives back what was reserved, for the next catalog that is saved; whether there was something.
+    /// Gives back what was reserved, for the next catalog that is saved; whether there was
+    /// something.
     pub fn release(&self) -> bool {
         let mut state = self.counter.state();
         let last = state.value;
@@ -135,7 +136,7 @@ impl Sequence {
         (state.value, state.is_called)
     }
 
-    /// What is to be saved of it without counting more numbers as given out.
+    /// The state to be saved without counting more numbers as given out.
     pub fn stored(&self) -> Reserved {
         let State { value, is_called, ahead, settings } = *self.counter.state();
         Reserved { value: ahead.filter(|_| is_called).unwrap_or(value), is_called, settings }
@@ -146,7 +147,7 @@ impl Sequence {
         *self.counter.state() = State { value, is_called, ahead: None, settings: 0 };
     }
 
-    /// Whether a crash would forget numbers that were given out.
+    /// True if a crash would forget numbers that were given out.
     pub fn is_unsaved(&self) -> bool {
         self.counter.state().ahead.is_none()
     }
@@ -167,12 +168,12 @@ pub fn limits(ty: LogicalType) -> (i64, i64) {
     }
 }
 
-/// What is saved of a sequence that has given numbers out.
+/// The saved state of a sequence that has given numbers out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     /// The last number that counts as given out, or the next one.
     pub value: i64,
-    /// Whether it is the last one.
+    /// True if it is the last one.
     pub is_called: bool,
     settings: u64,
 }
@@ -184,7 +185,7 @@ pub struct Counter(Arc<Mutex<State>>);
 #[derive(Clone, Copy, Debug)]
 struct State {
     value: i64,
-    /// Whether the value was given out; if not, it is the next one.
+    /// True if the value was given out; if not, it is the next one.
     is_called: bool,
     /// Numbers up to this one count as given out on disk; `None` when the last one does not.
     ahead: Option<i64>,
@@ -277,7 +278,7 @@ impl SequenceDef {
     }
 }
 
-/// What a statement says of a sequence; `None` is nothing.
+/// Options of a sequence as a statement gives them; `None` is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequenceOptions {
     /// `AS type`
@@ -319,8 +320,8 @@ impl SequenceOptions {
         Ok(made)
     }
 
-    /// A sequence with these changes. Where it stands stays one for both, so that statements on older
-    /// versions of the catalog take no number a second time; `RESTART` sets it apart.
+    /// A sequence with these changes. Where it stands stays one for both, so that statements on
+    /// older versions of the catalog take no number a second time; `RESTART` sets it apart.
     ///
     /// # Errors
     /// 22023 as for a new one.
@@ -364,7 +365,7 @@ impl SequenceOptions {
 }
 
 impl Sequence {
-    /// Whether bounds and start fit the type and each other.
+    /// True if bounds and start fit the type and each other.
     ///
     /// # Errors
     /// 22023 with what does not.

@@ -1,4 +1,4 @@
-//! What the planner asks of the database.
+//! Questions of the planner to the database.
 
 pub(crate) mod empty;
 pub(crate) mod function;

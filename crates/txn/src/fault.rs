@@ -6,7 +6,7 @@ use std::path::Path;
 use storage::{StorageError, Tree};
 use types::{SqlError, SqlResult, SqlState};
 
-/// What a client is told of a storage error.
+/// The SQL error of a storage error.
 pub fn storage(error: StorageError) -> SqlError {
     let message = error.to_string();
     let new = |state| SqlError::new(state, message.clone());

@@ -62,13 +62,13 @@ impl Accumulator {
         matches!(self.state, State::Totals(_) | State::Rows(_))
     }
 
-    /// Whether the argument is best given by [`Accumulator::update_words`].
+    /// True if the argument is best given by [`Accumulator::update_words`].
     pub fn takes_words(&self) -> bool {
         matches!(&self.state, State::Totals(totals) if totals.takes_words())
     }
 
-    /// Whether its results are the sums that the averages of the other are made of, when both are given
-    /// the same values.
+    /// True if its results are the sums that the averages of the other are made of, when both are
+    /// given the same values.
     pub fn is_sum_of(&self, average: &Accumulator) -> bool {
         match (&self.state, &average.state) {
             (State::Totals(sum), State::Totals(average)) => sum.is_sum_of(average),
@@ -116,8 +116,8 @@ impl Accumulator {
         }
     }
 
-    /// Adds the `state` of another accumulator of the same aggregate; `group_indices` says which group
-    /// of this one each of its groups is.
+    /// Adds the `state` of another accumulator of the same aggregate; `group_indices` says which
+    /// group of this one each of its groups is.
     pub fn merge(
         &mut self,
         state: &[ArrayRef],
@@ -174,8 +174,8 @@ impl Accumulator {
         }
     }
 
-    /// As [`Accumulator::evaluate`], of an average that another one [is the sum of](Self::is_sum_of): its
-    /// results and those of the other.
+    /// As [`Accumulator::evaluate`], of an average that another one [is the sum
+    /// of](Self::is_sum_of): its results and those of the other.
     pub fn averages_and_sums(&mut self) -> SqlResult<(ArrayRef, ArrayRef)> {
         match &mut self.state {
             State::Totals(totals) => totals.averages_and_sums(),

@@ -39,7 +39,7 @@ pub enum Form {
     Foreign(Arc<dyn Evaluate>),
 }
 
-/// What an expression may cost.
+/// The cost of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// True if each row takes long.
@@ -120,7 +120,7 @@ impl Expr {
         if self.costs.is_slow { SLOW_ROWS_AT_ONCE } else { usize::MAX }
     }
 
-    /// What it may cost.
+    /// Its cost.
     pub fn costs(&self) -> Costs {
         self.costs
     }
@@ -189,8 +189,8 @@ impl Expr {
         }
     }
 
-    /// The same, with decimals in 64 bits where they are at hand so and fit them: for batches that are read by
-    /// expressions alone.
+    /// The same, with decimals in 64 bits where they are at hand so and fit them: for batches that
+    /// are read by expressions alone.
     ///
     /// # Errors
     /// As [`Expr::evaluate`].

@@ -37,8 +37,8 @@ impl Series {
         Series { ty: ty.clone(), context }
     }
 
-    /// Up to `limit` values of the series of one row, whose first and last values and distance stand
-    /// in these columns; none where one of them is null.
+    /// Up to `limit` values of the series of one row, whose first and last values and distance
+    /// stand in these columns; none where one of them is null.
     ///
     /// # Errors
     /// 22023 for a distance of nothing, 22008 beyond the last timestamp.

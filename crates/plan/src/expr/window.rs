@@ -120,8 +120,8 @@ impl WindowExpr {
         &self.text
     }
 
-    /// What it reads of each row, for [`Evaluation::new`]: arguments, filter, and what a frame of
-    /// distances compares. Errors of evaluation are those of the arguments.
+    /// The expressions that it reads of each row, for [`Evaluation::new`]: arguments, filter, and
+    /// what a frame of distances compares. Errors of evaluation are those of the arguments.
     pub fn inputs(&self) -> &[Expr] {
         &self.inputs
     }
@@ -145,8 +145,8 @@ impl WindowExpr {
     }
 }
 
-/// The tiles of `rows` of a partition of `total` rows, which are as many as the one value of `count`
-/// says.
+/// The tiles of `rows` of a partition of `total` rows, which are as many as the one value of
+/// `count` says.
 fn tiles(count: &ArrayRef, rows: Range<usize>, total: usize) -> SqlResult<ArrayRef> {
     let count = count.as_primitive::<Int64Type>();
     if count.is_null(0) {

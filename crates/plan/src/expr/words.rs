@@ -1,6 +1,7 @@
-//! Decimals of batches in 64 bits. In a plan decimals have 128; a batch may have a column of them as `Decimal64` of
-//! the same precision and scale, where whoever reads it does so by [`crate::expr::Expr`]: programs and aggregates of ours read
-//! such words as they are, and all else is given 128 bits.
+//! Decimals of batches in 64 bits. In a plan decimals have 128; a batch may have a column of them
+//! as `Decimal64` of the same precision and scale, where whoever reads it does so by
+//! [`crate::expr::Expr`]: programs and aggregates of ours read such words as they are, and all else
+//! is given 128 bits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub fn as_words(ty: &DataType) -> Option<DataType> {
     }
 }
 
-/// Whether arrays of the type may stand where the plan has `ty`.
+/// True if arrays of the type may stand where the plan has `ty`.
 pub fn is_of(found: &DataType, ty: &DataType) -> bool {
     found == ty || as_words(ty).is_some_and(|words| *found == words)
 }
@@ -64,7 +65,8 @@ pub fn widened_columns(
     RecordBatch::try_new_with_options(schema, columns, &rows).map(Cow::Owned).map_err(from_arrow)
 }
 
-/// The schema of rows with these columns, whose decimals may be of 64 bits where `schema` has 128, or the reverse.
+/// The schema of rows with these columns, whose decimals may be of 64 bits where `schema` has 128,
+/// or the reverse.
 pub fn schema_of(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
     let is_other = |(field, column): (&FieldRef, &ArrayRef)| {
         let (told, found) = (field.data_type(), column.data_type());

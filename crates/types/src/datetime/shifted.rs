@@ -8,8 +8,8 @@ use super::units::MICROS_PER_DAY;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::zone;
 
-/// Months first, then days, then time; a day that the month has not becomes its last. Infinity stays what
-/// it is.
+/// Months first, then days, then time; a day that the month has not becomes its last. Infinity
+/// stays what it is.
 ///
 /// # Errors
 /// 22008 beyond the last timestamp.

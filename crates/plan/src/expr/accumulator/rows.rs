@@ -26,7 +26,8 @@ pub struct GroupRows<'a> {
 }
 
 impl<'a> GroupRows<'a> {
-    /// Rows of which each is of that one of `total` groups; their number never shrinks from batch to batch.
+    /// Rows of which each is of that one of `total` groups; their number never shrinks from batch
+    /// to batch.
     pub fn new(groups: &'a [usize], total: usize) -> GroupRows<'a> {
         GroupRows { groups, total, counts: OnceCell::new() }
     }
@@ -41,7 +42,7 @@ impl<'a> GroupRows<'a> {
         self.total
     }
 
-    /// Whether several sums of each group can be kept.
+    /// True if several sums of each group can be kept.
     fn are_of_few(&self) -> bool {
         self.total <= FEW_GROUPS && self.groups.len() <= ROWS_MAX
     }
@@ -160,7 +161,7 @@ pub(super) fn fold_rows(
     }
 }
 
-/// Whether so many such words have a sum of 64 bits.
+/// True if so many such words have a sum of 64 bits.
 fn is_small(words: &[i64]) -> bool {
     let folded = words.iter().fold(0, |all, word| all | (word ^ (word >> 63)));
     words.len() <= ROWS_MAX && 64 - folded.leading_zeros() <= LANE_BITS_MAX

@@ -47,8 +47,8 @@ enum Seen {
 }
 
 impl Total {
-    /// The function of this name over all values of an argument of type `arg`, with a result of type
-    /// `ty`, if it is one of these.
+    /// The function of this name over all values of an argument of type `arg`, with a result of
+    /// type `ty`, if it is one of these.
     pub fn of(name: &str, arg: &DataType, ty: &DataType) -> Option<Total> {
         let kind = match name {
             "count" if *ty == DataType::Int64 => Kind::Count,
@@ -73,12 +73,12 @@ impl Totals {
         Totals { total, numbers: vec![], counts: vec![], seen: Seen::All }
     }
 
-    /// Whether the values of the argument matter, or only which are null.
+    /// True if the values of the argument matter, or only which are null.
     pub(super) fn takes_words(&self) -> bool {
         self.total.kind != Kind::Count
     }
 
-    /// Whether its results are the sums of that one, for the same values.
+    /// True if its results are the sums of that one, for the same values.
     pub(super) fn is_sum_of(&self, average: &Totals) -> bool {
         (self.total.kind, average.total.kind) == (Kind::Sum, Kind::Average)
             && self.total.ty == average.total.ty
@@ -147,7 +147,8 @@ impl Totals {
         }
     }
 
-    /// Notes which groups have a value now. Each group that a batch is the first to have has a row in it.
+    /// Notes which groups have a value now. Each group that a batch is the first to have has a row
+    /// in it.
     fn see(&mut self, kept: &Kept, groups: &[usize], total_groups: usize) {
         let known = self.numbers.len();
         if let (Seen::All, Kept::Some(_)) = (&self.seen, kept) {
@@ -250,7 +251,7 @@ impl Totals {
     }
 }
 
-/// Whether sums of that type are of the other.
+/// True if sums of that type are of the other.
 fn sums_up(arg: &DataType, ty: &DataType) -> bool {
     match (arg, ty) {
         (DataType::Decimal128(_, from), DataType::Decimal128(_, to)) => from == to,

@@ -1,7 +1,7 @@
 //! A window function over partitions that are in memory, some rows at a time.
 //!
-//! Each call computes what some thousand steps give, and says when it needs another one: whoever calls
-//! gives way in between, however many rows a frame has.
+//! Each call computes what some thousand steps give, and says when it needs another one: whoever
+//! calls gives way in between, however many rows a frame has.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +41,8 @@ enum State {
 }
 
 impl Evaluation {
-    /// Before the first row of `sorted`; `inputs` are the values of [`WindowExpr::inputs`] for all rows.
+    /// Before the first row of `sorted`; `inputs` are the values of [`WindowExpr::inputs`] for all
+    /// rows.
     ///
     /// # Errors
     /// What the library says of an aggregate.
@@ -62,13 +63,13 @@ impl Evaluation {
         Ok(Evaluation { function: function.clone(), sorted, inputs, state })
     }
 
-    /// Whether a value may take as long as its frame.
+    /// True if a value may take as long as its frame.
     pub fn is_slow(&self) -> bool {
         matches!(self.state, State::Sliding(_))
     }
 
-    /// The values of `rows`, which follow those whose values were given last. `None` when that takes
-    /// longer: the next call, with the same rows, goes on.
+    /// The values of `rows`, which follow those whose values were given last. `None` when that
+    /// takes longer: the next call, with the same rows, goes on.
     ///
     /// # Errors
     /// 22014 and 22016 for arguments of `ntile` and `nth_value` that are not positive, and those of

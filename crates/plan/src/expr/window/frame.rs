@@ -64,7 +64,7 @@ pub(super) enum End {
 }
 
 impl Frame {
-    /// Whether all rows of a partition see the same rows.
+    /// True if all rows of a partition see the same rows.
     pub fn is_whole(&self) -> bool {
         matches!((&self.start, &self.end), (FrameBound::First, FrameBound::Last))
     }
@@ -81,7 +81,8 @@ impl Frame {
         }
     }
 
-    /// What it reads of each row: the order's key, if a bound is a distance in values, and such bounds.
+    /// What it reads of each row: the order's key, if a bound is a distance in values, and such
+    /// bounds.
     pub fn inputs(&self) -> Vec<Expr> {
         let bounds = [&self.start, &self.end].into_iter().filter_map(|bound| match bound {
             FrameBound::Value(expr) => Some(expr),
@@ -165,7 +166,8 @@ impl Side<'_> {
         if self.is_start { rows.start } else { rows.end }
     }
 
-    /// For each row the first row of its frame, or the one after its last; by a bound that is no value.
+    /// For each row the first row of its frame, or the one after its last; by a bound that is no
+    /// value.
     fn edges(&self, bound: &FrameBound, rows: Range<usize>) -> Vec<usize> {
         let by_rows = self.units == FrameUnits::Rows;
         let mut edges = Vec::with_capacity(rows.len());

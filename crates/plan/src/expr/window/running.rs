@@ -1,10 +1,10 @@
 //! A window function over one partition that comes in pieces, for partitions that do not fit in
 //! memory.
 //!
-//! A value is given as soon as it is known, in the order of the rows: of `rank` at once, of a sum up
-//! to the current row's peers when the last of these has come, of a sum over the partition at its
-//! end. What depends on how many rows the partition has (`ntile`) is given without it, and finished
-//! when that number is known. A frame that moves keeps the rows that it may still see.
+//! A value is given as soon as it is known, in the order of the rows: of `rank` at once, of a sum
+//! up to the current row's peers when the last of these has come, of a sum over the partition at
+//! its end. What depends on how many rows the partition has (`ntile`) is given without it, and
+//! finished when that number is known. A frame that moves keeps the rows that it may still see.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Running {
 /// Rows of a partition in order, with the first rows of each group of peers marked.
 pub(super) struct Rows<'a> {
     pub batch: &'a RecordBatch,
-    /// Whether a row is not a peer of the one before.
+    /// True if a row is not a peer of the one before.
     pub begins: &'a [bool],
     /// Rows of the partition before these.
     pub before: usize,
@@ -92,12 +92,12 @@ impl WindowExpr {
 }
 
 impl Running {
-    /// Takes the next rows; `begins` marks rows that are no peers of the row before, `before` counts
-    /// the rows of the partition that came earlier. Gives the values that are known by now.
+    /// Takes the next rows; `begins` marks rows that are no peers of the row before, `before`
+    /// counts the rows of the partition that came earlier. Gives the values that are known by now.
     ///
     /// # Errors
-    /// Those of [`WindowExpr::evaluate`]; 0A000 for a distance of `lag` and `lead` that changes from
-    /// row to row.
+    /// Those of [`WindowExpr::evaluate`]; 0A000 for a distance of `lag` and `lead` that changes
+    /// from row to row.
     pub fn push(
         &mut self,
         batch: &RecordBatch,
@@ -146,7 +146,7 @@ impl Running {
         self.typed(pieces)
     }
 
-    /// Whether values come from [`Running::push`] and [`Running::end`]; otherwise all come from
+    /// True if values come from [`Running::push`] and [`Running::end`]; otherwise all come from
     /// [`Running::finish`].
     pub fn gives_values(&self) -> bool {
         !matches!(self.state, State::RowNumber | State::Ntile(_))
@@ -225,7 +225,8 @@ fn ranks(rows: &Rows<'_>, first_peer: &mut u64, groups: &mut u64, dense: bool) -
     Arc::new(rows.begins.iter().enumerate().map(rank).collect::<UInt64Array>())
 }
 
-/// For each row of a group that has ended the rows up to its last peer; `open` rows wait for theirs.
+/// For each row of a group that has ended the rows up to its last peer; `open` rows wait for
+/// theirs.
 fn closed_groups(rows: &Rows<'_>, open: &mut usize, seen: &mut usize) -> Vec<Piece> {
     let mut pieces = vec![];
     for group in groups(rows.begins) {

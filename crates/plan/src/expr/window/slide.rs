@@ -10,9 +10,9 @@ use types::{SqlError, SqlResult};
 use crate::expr::function::{AggregateFunction, Single};
 use crate::limits;
 
-/// Frames of so many rows are added up row by row, as PostgreSQL does; those of longer ones whose first
-/// rows have left, and cannot be taken out, are put together from partial results. Of floats the last
-/// digit may depend on it.
+/// Frames of so many rows are added up row by row, as PostgreSQL does; those of longer ones whose
+/// first rows have left, and cannot be taken out, are put together from partial results. Of floats
+/// the last digit may depend on it.
 const ROW_BY_ROW_MAX: usize = 1024;
 
 /// Rows of the smallest partial result.
@@ -43,7 +43,8 @@ impl Slide {
         Ok(Slide { function, args, forgets, state, inside: 0..0, partials, values })
     }
 
-    /// The value of each of the next frames; `None` when `steps` are used up, to go on in the next call.
+    /// The value of each of the next frames; `None` when `steps` are used up, to go on in the next
+    /// call.
     pub(super) fn values(
         &mut self,
         frames: &[Range<usize>],
@@ -62,8 +63,8 @@ impl Slide {
         of_one_type.map(Some).map_err(|error| SqlError::internal(error.to_string()))
     }
 
-    /// Makes `state` that of a frame; false when there are not enough steps for it, with what was done
-    /// by them kept.
+    /// Makes `state` that of a frame; false when there are not enough steps for it, with what was
+    /// done by them kept.
     fn move_to(&mut self, frame: &Range<usize>, steps: &mut usize) -> SqlResult<bool> {
         let overlaps = frame.start >= self.inside.start && frame.start <= self.inside.end;
         let grows = overlaps && frame.end >= self.inside.end;
@@ -121,8 +122,8 @@ fn part(args: &[ArrayRef], from: usize, to: usize) -> Vec<ArrayRef> {
 /// The state of an accumulator: columns of one row.
 type State = Vec<ArrayRef>;
 
-/// Partial results of blocks of rows, of pairs of these, of pairs of pairs: a tree over the rows, which
-/// grows to the right.
+/// Partial results of blocks of rows, of pairs of these, of pairs of pairs: a tree over the rows,
+/// which grows to the right.
 struct Partials {
     levels: Vec<Vec<State>>,
 }

@@ -16,8 +16,8 @@ use crate::expr::function::AggregateFunction;
 /// An aggregate of the frames of rows.
 pub(super) struct Sliding {
     kind: Moves,
-    /// For each row, and one behind the last, how many rows before it the filter keeps: rows that it
-    /// drops take no part, and frames are moved to what is left.
+    /// For each row, and one behind the last, how many rows before it the filter keeps: rows that
+    /// it drops take no part, and frames are moved to what is left.
     kept_before: Option<Vec<usize>>,
 }
 

@@ -13,8 +13,8 @@ pub enum Begin {
     Partition,
 }
 
-/// Where the partitions and the groups of peers of rows in order begin. Rows are added as they come; the
-/// last partition ends with the last of them.
+/// Where the partitions and the groups of peers of rows in order begin. Rows are added as they
+/// come; the last partition ends with the last of them.
 #[derive(Debug, Default)]
 pub struct Sorted {
     partitions: Vec<usize>,

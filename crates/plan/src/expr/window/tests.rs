@@ -86,7 +86,8 @@ impl AggregateFunction for Sums {
 
 const ROWS: usize = 40_000;
 
-/// Sums over frames, 64 at a time; each call touches a bounded number of rows, and the sums are right.
+/// Sums over frames, 64 at a time; each call touches a bounded number of rows, and the sums are
+/// right.
 fn check(frame: impl Fn(usize) -> std::ops::Range<usize>, forgets: bool) {
     let touched = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let sums = Arc::new(Sums { forgets, touched: Arc::clone(&touched) });

@@ -23,7 +23,7 @@ impl AggregateFunction for Function {
     }
 
     fn forgets(&self) -> bool {
-        // What a sum of floats has lost does not come back by a subtraction.
+        // Digits that a sum of floats has lost do not come back by a subtraction.
         let is_extreme = matches!(self.0.fun().name(), "min" | "max");
         is_extreme || !self.0.field().data_type().is_floating()
     }
