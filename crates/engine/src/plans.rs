@@ -24,8 +24,15 @@ use crate::system::catalog::SystemCatalog;
 /// Statements that are known: a generic plan of a join takes some 20 KiB, so that all take about 5 MiB.
 const PLANS_MAX: usize = 256;
 
-/// Bytes of their texts, of which a byte has some 120 bytes of plan: 12 MiB, however long statements are.
-const TEXTS_BYTES_MAX: usize = 96 << 10;
+/// Texts of this length and more are long ones.
+pub(crate) const LONG_TEXT_BYTES: usize = 2 << 10;
+
+/// Bytes of all long texts among them, of which a byte has some 120 bytes of plan: 8 MiB.
+const LONG_TEXTS_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of the values of an execution that are put into a plan for all values: some hundred
+/// elements of an array. More of them are planned as constants, beside the workers.
+pub(crate) const VALUES_BYTES_MAX: usize = 4 << 10;
 
 /// Longer texts have no place there: they are planned each time.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -43,6 +50,13 @@ pub(crate) struct Key {
     pub(crate) types: Vec<(Option<LogicalType>, Option<u32>)>,
     pub(crate) zone: Zone,
     pub(crate) switches: Switches,
+}
+
+impl Key {
+    /// Bytes of the text, if it is a long one.
+    fn long_bytes(&self) -> usize {
+        Some(self.text.len()).filter(|len| *len >= LONG_TEXT_BYTES).unwrap_or(0)
+    }
 }
 
 /// What is known of a statement.
@@ -64,7 +78,7 @@ struct State {
     /// With the number of its last use.
     known: HashMap<Key, (u64, Known)>,
     use_count: u64,
-    text_bytes: usize,
+    long_bytes: usize,
 }
 
 impl Plans {
@@ -86,17 +100,30 @@ impl Plans {
         let mut state = self.state();
         state.use_count += 1;
         let now = state.use_count;
-        state.text_bytes += key.text.len();
-        if let Some((key, _)) = state.known.remove_entry(&key) {
-            state.text_bytes -= key.text.len();
+        state.forget(&key);
+        while state.known.len() >= PLANS_MAX {
+            state.forget_oldest(|_| true);
         }
-        while state.known.len() >= PLANS_MAX || state.text_bytes > TEXTS_BYTES_MAX {
-            let oldest = state.known.iter().min_by_key(|(_, (used, _))| *used);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
-            state.text_bytes -= oldest.text.len();
-            state.known.remove(&oldest);
+        state.long_bytes += key.long_bytes();
+        while state.long_bytes > LONG_TEXTS_BYTES_MAX {
+            state.forget_oldest(|key| key.long_bytes() > 0);
         }
         state.known.insert(key, (now, known));
+    }
+}
+
+impl State {
+    fn forget(&mut self, key: &Key) {
+        if self.known.remove(key).is_some() {
+            self.long_bytes -= key.long_bytes();
+        }
+    }
+
+    /// Forgets what was not used for the longest time, of those that count.
+    fn forget_oldest(&mut self, counts: impl Fn(&Key) -> bool) {
+        let known = self.known.iter().filter(|(key, _)| counts(key));
+        let oldest = known.min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone());
+        self.forget(&oldest.expect("there are some, for they are too many"));
     }
 }
 

@@ -11,6 +11,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::planning::{Planned, Planner};
+use crate::plans::LONG_TEXT_BYTES;
 
 /// Memory of a token until its statement has run, in the lists that take the most: as a token, in
 /// the syntax tree, in the plans before and after each rule (measured for `IN`, `VALUES` and
@@ -19,9 +20,6 @@ const TOKEN_BYTES: usize = 1_000;
 
 /// Copies of a text that there are at once, of which literals may be most.
 const TEXT_COPIES: usize = 4;
-
-/// Texts of generic plans into which a worker puts values itself: some hundred microseconds.
-const SMALL_TEXT_BYTES: usize = 2 << 10;
 
 /// Longest message of a client; a statement has at most 64 MiB, parameters come on top.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
@@ -104,7 +102,7 @@ impl Session {
 
     /// Puts values into a generic plan, unless that is good no more.
     async fn plan_again(&self, bound: &Arc<Bound>, cancel: &Cancel) -> SqlResult<Planned> {
-        let planned = match bound.template.text().len() > SMALL_TEXT_BYTES {
+        let planned = match bound.template.text().len() >= LONG_TEXT_BYTES {
             false => self.planned_before(bound, &self.system_catalog()),
             true => self.planned_beside(bound, cancel).await?,
         };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use runtime::time;
 use sql::{Bound, Generic, Parameter, Statement, Template};
-use types::SqlResult;
+use types::{Datum, SqlResult};
 
 use super::state::Session;
 use crate::planning::Planned;
-use crate::plans::{ATTEMPTS_MAX, Key, Known, TEXT_BYTES_MAX, Wish};
+use crate::plans::{ATTEMPTS_MAX, Key, Known, TEXT_BYTES_MAX, VALUES_BYTES_MAX, Wish};
 use crate::system::catalog::SystemCatalog;
 
 impl Session {
@@ -48,7 +48,14 @@ impl Session {
     /// `None` for what has no generic plan.
     fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
         let is_known = |value: &Parameter| !value.is_null() && value.ty.is_some();
-        if template.text().len() > TEXT_BYTES_MAX || !values.iter().all(is_known) {
+        let bytes = |value: &Parameter| match &value.value {
+            Datum::Text(text) => text.len(),
+            Datum::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let is_long = template.text().len() > TEXT_BYTES_MAX
+            || values.iter().map(bytes).sum::<usize>() > VALUES_BYTES_MAX;
+        if is_long || !values.iter().all(is_known) {
             return None;
         }
         Some(Key {

@@ -10,7 +10,7 @@ use datafusion_expr::expr::{InList, ScalarFunction};
 use datafusion_expr::{Expr, ExprSchemable};
 
 /// Longer arrays are compared element by element: the plan would have too many constants.
-const ELEMENTS_MAX: usize = 200_000;
+const ELEMENTS_MAX: usize = 100_000;
 
 /// Whether some are arrays.
 pub(crate) fn has_arrays(exprs: &[Expr], schema: &DFSchema) -> Result<bool> {

@@ -21,6 +21,9 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::interrupt;
 
+/// Bytes of constants that are copied for the rows of one call of a function.
+const COPIED_BYTES_MAX: usize = 1 << 20;
+
 /// A kind of parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ty {
@@ -334,12 +337,37 @@ impl ScalarUDFImpl for Function {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let types: Vec<DataType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
         let overload = self.resolve(&types)?;
-        let rows = args.number_rows;
         let wanted = overload.coerced(&types);
-        let mut arrays = Vec::with_capacity(args.args.len());
-        for (value, ty) in args.args.into_iter().zip(&wanted) {
+        let (rows, ty) = (args.number_rows, args.return_field.data_type());
+        let at_once = rows_at_once(&args.args);
+        let mut parts = vec![];
+        for first in (0..rows.max(1)).step_by(at_once) {
+            let count = rows.saturating_sub(first).min(at_once);
+            let part = args.args.iter().map(|value| part_of(value, first, count));
+            parts.push(overload.called(part.collect::<Result<_>>()?, &wanted, count, ty)?);
+        }
+        match &parts[..] {
+            [only] => Ok(ColumnarValue::Array(Arc::clone(only))),
+            parts => {
+                let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+                Ok(ColumnarValue::Array(arrow_select::concat::concat(&parts)?))
+            }
+        }
+    }
+}
+
+impl Overload {
+    /// The result for arguments of these rows.
+    fn called(
+        &self,
+        args: Vec<ArrayRef>,
+        wanted: &[DataType],
+        rows: usize,
+        ty: &DataType,
+    ) -> Result<ArrayRef> {
+        let mut arrays = Vec::with_capacity(args.len());
+        for (array, ty) in args.into_iter().zip(wanted) {
             let ty = if *ty == DataType::Utf8 { &DataType::Utf8View } else { ty };
-            let array = value.into_array(rows)?;
             arrays.push(match array.data_type() == ty {
                 true => array,
                 false => crate::cast::floats::cast_exactly(&array, ty)?,
@@ -347,15 +375,46 @@ impl ScalarUDFImpl for Function {
         }
         interrupt::check()?;
         let counted = limits::taken();
-        let call = Args { arrays: &arrays, rows, ty: args.return_field.data_type() };
-        let result = match !overload.nulls && (0..rows).all(|row| call.is_null(row)) && rows > 0 {
+        let call = Args { arrays: &arrays, rows, ty };
+        let result = match !self.nulls && (0..rows).all(|row| call.is_null(row)) && rows > 0 {
             true => Ok(arrow_array::new_null_array(call.ty, rows)),
-            false => (overload.body)(&call),
+            false => (self.body)(&call),
         };
-        let array = result
+        result
             .and_then(|array| limits::take_rest(value_bytes(&array), counted).map(|()| array))
-            .map_err(|e| DataFusionError::External(Box::new(e)))?;
-        Ok(ColumnarValue::Array(array))
+            .map_err(|e| DataFusionError::External(Box::new(e)))
+    }
+}
+
+/// Rows for which a function is called at once: each has a copy of the arguments that are constants.
+fn rows_at_once(args: &[ColumnarValue]) -> usize {
+    let bytes: usize = args.iter().map(copied_bytes).sum();
+    (COPIED_BYTES_MAX / bytes.max(1)).max(1)
+}
+
+/// Bytes of a constant of any size that each row has a copy of.
+fn copied_bytes(arg: &ColumnarValue) -> usize {
+    match arg {
+        ColumnarValue::Scalar(
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::Utf8View(Some(text))
+            | ScalarValue::LargeUtf8(Some(text)),
+        ) => text.len(),
+        ColumnarValue::Scalar(
+            ScalarValue::Binary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes)),
+        ) => bytes.len(),
+        ColumnarValue::Scalar(ScalarValue::List(list)) => {
+            value_bytes(&(Arc::clone(list) as ArrayRef))
+        }
+        _ => 0,
+    }
+}
+
+/// So many rows of an argument from this one on.
+fn part_of(arg: &ColumnarValue, first: usize, count: usize) -> Result<ArrayRef> {
+    match arg {
+        ColumnarValue::Array(array) => Ok(array.slice(first, count)),
+        ColumnarValue::Scalar(value) => value.to_array_of_size(count),
     }
 }
 
