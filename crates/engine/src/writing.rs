@@ -14,7 +14,8 @@ use sql::dml::{Execution, TargetCatalog};
 use sql::{Bound, PlannerOptions, Query, RowChange, Statement};
 use storage::{Store, planted};
 use txn::locks::mode::{LockKey, LockMode};
-use txn::locks::table::{LockWait, WriteRight};
+use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
+use txn::waiting::let_others;
 use types::{SqlError, SqlResult};
 
 use crate::activity::Activity;
@@ -33,6 +34,9 @@ use crate::session::state::Session;
 use crate::settings::Settings;
 use crate::stream::rows::QueryRows;
 use crate::system::catalog::SystemCatalog;
+
+/// How often one that has locked nothing else tries to have a table for itself, and lets others go first.
+const ATTEMPTS: u32 = 8;
 
 /// A query that finds the rows which a statement changes, or those that it adds.
 pub(crate) struct Finding {
@@ -117,25 +121,45 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Has a table for itself from now on: it writes alone, unless nobody else has the table or may change it.
-    /// One that did not may find what others have done since it began.
+    /// Has a table for itself from now on, with those that refer to it and to which it refers; others go on with
+    /// other tables. Who did not have it may find what others have done to it since the statement began.
     ///
     /// # Errors
-    /// As [`Block::exclude`].
-    pub(crate) async fn alone(&self, entry: &TableEntry) -> SqlResult<()> {
+    /// As [`Writing::lock`] and [`Block::define`].
+    pub(crate) async fn alone(&self, entry: &Arc<TableEntry>) -> SqlResult<()> {
         let Some(block) = self.db.block() else { return Ok(()) };
         if block.keeps(entry.def.id) {
             return Ok(());
         }
-        if !self.db.has_table_alone(self.snapshot(), entry) {
+        for attempt in 1.. {
             if self.is_free {
                 // Else two that do the same would wait for each other.
                 block.right()?.let_go();
             }
+            match self.define_alone(block, entry).await {
+                Err(error) if self.is_free && error.state == DEADLOCK && attempt < ATTEMPTS => {}
+                done => return done,
+            }
+            let_others(&self.cancel).await?;
+        }
+        Ok(())
+    }
+
+    /// First the tables: a transaction that waits for the right to define has no definitions yet, and can let go.
+    async fn define_alone(&self, block: &Block, entry: &Arc<TableEntry>) -> SqlResult<()> {
+        if entry.lies_elsewhere() {
             return block.exclude(&self.wait).await;
         }
+        let snapshot = self.snapshot();
+        let whole = |entry: &Arc<TableEntry>| (LockKey::of_table(entry.tree_id), LockMode::Update);
+        let tables = match self.db.has_table_alone(snapshot, entry) {
+            true => vec![whole(entry)],
+            false => snapshot.around(entry).map(whole).collect(),
+        };
+        self.lock(tables).await?;
         block.define(&self.wait).await?;
-        self.lock(vec![(LockKey::of_table(entry.tree_id), LockMode::Update)]).await
+        block.note_kept(&[entry.def.id]);
+        Ok(())
     }
 
     /// Locks the definitions of tables, of which the statement has found these. What the transaction had locked

@@ -110,6 +110,11 @@ impl TableEntry {
         self.columns.as_ref().map(Columns::stored)
     }
 
+    /// Whether its rows are at a location of their own.
+    pub(crate) fn lies_elsewhere(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| columns.remote.is_some())
+    }
+
     /// The tree that an access path names, with its layout.
     pub(crate) fn tree_of(&self, index: &IndexRef) -> (Tree, Arc<RowLayout>) {
         match index {
@@ -137,7 +142,7 @@ impl TableEntry {
             None => (0, vec![]),
             Some(columns) => (columns.page_count(), columns.column_bytes(column_count)),
         };
-        let is_remote = self.columns.as_ref().is_some_and(|columns| columns.remote.is_some());
+        let is_remote = self.lies_elsewhere();
         let leaf_pages = now.leaf_pages + column_pages;
         if known.row_count == row_count
             && known.column_bytes == column_bytes

@@ -122,6 +122,15 @@ impl Snapshot {
         self.tables.referring(parent).chain(self.temporaries.shadowed.iter().filter(refers))
     }
 
+    /// A table, all that refer to it, and all to which it refers.
+    pub(crate) fn around<'a>(
+        &'a self,
+        entry: &'a Arc<TableEntry>,
+    ) -> impl Iterator<Item = &'a Arc<TableEntry>> {
+        let referring = self.referring(entry.def.id);
+        std::iter::once(entry).chain(referring).chain(self.tables.referred(entry))
+    }
+
     /// The temporary table with this id that the view leaves aside.
     pub(crate) fn aside_table(&self, id: TableId) -> Option<&Arc<TableEntry>> {
         self.temporaries.aside.iter().find(|entry| entry.def.id == id)

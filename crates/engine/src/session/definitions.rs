@@ -53,7 +53,10 @@ impl<'a> Touched<'a> {
             Statement::Truncate(truncate) if !truncate.cascade => {
                 touched.add_tables(&truncate.tables);
             }
-            Statement::Analyze { table: Some(table) } => touched.tables.push(table),
+            // Statistics are made of a sample, beside whatever happens to the rows.
+            Statement::Analyze { .. } => {}
+            Statement::Vacuum(vacuum) => touched.add_tables(&vacuum.tables),
+            Statement::Reorganize { table } => touched.tables.push(table),
             Statement::Drop(drop) => touched.add_dropped(drop),
             _ => return None,
         }
@@ -210,13 +213,10 @@ impl Session {
         let tables = touched.tables.iter().filter_map(|name| snapshot.tables.get(name));
         let of_indexes = touched.indexes.iter().filter_map(|name| snapshot.index(name));
         let tables: Vec<_> = tables.chain(of_indexes.map(|(entry, _)| entry)).collect();
-        let around = tables.iter().flat_map(|entry| around(&snapshot, entry));
+        let around = tables.iter().flat_map(|entry| snapshot.around(entry));
         let mut kept: BTreeMap<_, _> = around.map(|entry| (entry.tree_id, entry)).collect();
         kept.retain(|_, entry| !self.has_made(entry));
-        let lies_elsewhere = |entry: &&Arc<TableEntry>| {
-            entry.stored_columns().is_some_and(|columns| columns.remote.is_some())
-        };
-        if kept.values().any(lies_elsewhere) {
+        if kept.values().any(|entry| entry.lies_elsewhere()) {
             return None;
         }
         let tables = tables.iter().map(|entry| entry.def.id).collect();
@@ -234,13 +234,4 @@ impl Session {
             (None, None) => true,
         }
     }
-}
-
-/// A table, all that refer to it, and all to which it refers.
-fn around<'a>(
-    snapshot: &'a Snapshot,
-    entry: &'a Arc<TableEntry>,
-) -> impl Iterator<Item = &'a Arc<TableEntry>> {
-    let referred = snapshot.tables.referred(entry);
-    std::iter::once(entry).chain(snapshot.tables.referring(entry.def.id)).chain(referred)
 }
