@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use runtime::IoCounters;
 use sql::Statement;
 use sql::catalog::TableId;
-use storage::{Redo, Store, TreeId, planted};
+use storage::{Redo, Store, TreeId, UndoSpace, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
@@ -50,6 +50,8 @@ pub(crate) struct Block {
     public: Database,
     stamp: Stamp,
     notes: Arc<Notes>,
+    /// Pages for putting back what it notes.
+    undo: Arc<UndoSpace>,
     state: Mutex<State>,
     /// What is looked at again before it commits.
     doubts: Mutex<Doubts>,
@@ -107,6 +109,7 @@ impl Block {
             public: public.clone(),
             stamp,
             notes,
+            undo: public.store().undo_space(),
             state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left, grown }),
             doubts: Mutex::default(),
             is_statement: AtomicBool::new(false),
@@ -133,6 +136,7 @@ impl Block {
             public: self.public.pinned(notes_reads, keeper),
             stamp: self.stamp.clone(),
             notes: self.notes.clone(),
+            undo: self.undo.clone(),
             state: Mutex::new(State { step, frozen: None, own: None, redo, saved, left, grown }),
             doubts: Mutex::default(),
             is_statement: AtomicBool::new(self.is_statement.load(Ordering::Relaxed)),
@@ -435,7 +439,12 @@ impl Block {
         let now = noted.tree.get(&noted.key, &io, <[u8]>::to_vec).await.map_err(fault::storage)?;
         let entry = (noted.key.as_slice(), now.as_deref());
         self.snapshot().read_view.record(noted.tree.id(), std::iter::once(entry));
-        noted.put_back(self.public.store()).await
+        noted.put_back(self.public.store(), &self.undo).await
+    }
+
+    /// Pages for putting back what it changes.
+    pub(crate) fn undo_space(&self) -> &Arc<UndoSpace> {
+        &self.undo
     }
 
     /// Rows of a table are about to change.
@@ -503,6 +512,7 @@ impl Drop for Block {
             versions: self.public.versions().clone(),
             stamp: self.stamp.clone(),
             notes: self.notes.clone(),
+            undo: self.undo.clone(),
             own: state.trees(),
         };
         if undo.own.is_empty() && undo.notes.len() == 0 {
@@ -536,6 +546,7 @@ struct Undo {
     versions: Arc<Versions>,
     stamp: Stamp,
     notes: Arc<Notes>,
+    undo: Arc<UndoSpace>,
     own: Vec<TreeId>,
 }
 
@@ -546,7 +557,7 @@ impl Undo {
             if planted::is("rollback-puts-nothing-back") {
                 break;
             }
-            if noted.put_back(&self.store).await.is_err() {
+            if noted.put_back(&self.store, &self.undo).await.is_err() {
                 return;
             }
             self.notes.pop();
