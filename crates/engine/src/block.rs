@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use plan::catalog::TableId;
 use runtime::IoCounters;
 use sql::Statement;
-use storage::{Redo, Store, TreeId, planted};
+use storage::{Redo, Store, TreeId, UndoSpace, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
 use txn::noted::{NOTED_BYTES_MAX, Noted, Notes};
@@ -51,6 +51,8 @@ pub(crate) struct Block {
     public: Database,
     stamp: Stamp,
     notes: Arc<Notes>,
+    /// Pages for putting back what it notes.
+    undo: Arc<UndoSpace>,
     state: Mutex<State>,
     /// What is looked at again before it commits.
     doubts: Mutex<Doubts>,
@@ -108,6 +110,7 @@ impl Block {
             public: public.clone(),
             stamp,
             notes,
+            undo: public.store().undo_space(),
             state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left, grown }),
             doubts: Mutex::default(),
             is_statement: AtomicBool::new(false),
@@ -134,6 +137,7 @@ impl Block {
             public: self.public.pinned(notes_reads, keeper),
             stamp: self.stamp.clone(),
             notes: self.notes.clone(),
+            undo: self.undo.clone(),
             state: Mutex::new(State { step, frozen: None, own: None, redo, saved, left, grown }),
             doubts: Mutex::default(),
             is_statement: AtomicBool::new(self.is_statement.load(Ordering::Relaxed)),
@@ -437,7 +441,12 @@ impl Block {
         let now = noted.tree.get(&noted.key, &io, <[u8]>::to_vec).await.map_err(fault::storage)?;
         let entry = (noted.key.as_slice(), now.as_deref());
         self.snapshot().read_view.record(noted.tree.id(), std::iter::once(entry));
-        noted.put_back(self.public.store()).await
+        noted.put_back(self.public.store(), &self.undo).await
+    }
+
+    /// Pages for putting back what it changes.
+    pub(crate) fn undo_space(&self) -> &Arc<UndoSpace> {
+        &self.undo
     }
 
     /// Rows of a table are about to change.
@@ -508,6 +517,7 @@ impl Drop for Block {
             versions: self.public.versions().clone(),
             stamp: self.stamp.clone(),
             notes: self.notes.clone(),
+            undo: self.undo.clone(),
             own: state.trees(),
         };
         if undo.own.is_empty() && undo.notes.is_empty() {
@@ -541,6 +551,7 @@ struct Undo {
     versions: Arc<Versions>,
     stamp: Stamp,
     notes: Arc<Notes>,
+    undo: Arc<UndoSpace>,
     own: Vec<TreeId>,
 }
 
@@ -551,7 +562,7 @@ impl Undo {
             if planted::is("rollback-puts-nothing-back") {
                 break;
             }
-            if noted.put_back(&self.store).await.is_err() {
+            if noted.put_back(&self.store, &self.undo).await.is_err() {
                 return;
             }
             self.notes.pop();

@@ -218,7 +218,13 @@ impl Committing {
             snapshot.forget_dropped();
             snapshot.forget_comments();
         }
-        let reserved = catalog::persist::reserve_for(store, &versions.visible(), &snapshot).await;
+        // What statements about rows add they have reserved themselves.
+        let adds_trees = !snapshot.trees_since(first_new).is_empty();
+        let spent = (!adds_trees).then(|| store.spend_reserve());
+        let visible = versions.visible();
+        let (noted_bytes, change) = (versions.noted_bytes(), (visible.as_ref(), &snapshot));
+        let reserved = catalog::persist::reserve_for(store, noted_bytes, change).await;
+        drop(spent);
         let record_bytes = match reserved {
             Ok(bytes) => bytes,
             Err(error) => {

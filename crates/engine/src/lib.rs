@@ -57,6 +57,7 @@ mod explain;
 mod fault;
 mod figures;
 mod files;
+mod freeing;
 mod held;
 mod input;
 mod isolation;

@@ -107,6 +107,7 @@ impl Options {
             log_durability: self.log_durability,
             archive: self.archive.clone(),
             unchanged: self.unchanged,
+            reserve: true,
             ..StoreOptions::default()
         })
     }

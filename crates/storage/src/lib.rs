@@ -45,6 +45,7 @@ pub use pool::load::RUN_PAGES_MAX;
 pub use pool::{FRAME_COUNT_MIN, PoolStats};
 pub use store::backup::CopyProgress;
 pub use store::progress::{RecoveryPhase, RecoveryProgress, RecoveryStep};
+pub use store::undo_space::UndoSpace;
 pub use store::verify::{Problem, VerifyReport};
 pub use store::{CheckpointTurn, Store, StoreOptions, Underway};
 pub use tree::bulk::BulkLoader;

@@ -1,6 +1,7 @@
 //! Free space: which pages are in use, free, or waiting to become free.
 
 mod holes;
+mod runs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::planted;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::tree::shared::TreeShared;
 use holes::Holes;
+use runs::FreeRuns;
 
 /// Outcome of an attempt to take pages.
 pub(crate) enum Take<T> {
@@ -39,10 +41,8 @@ struct Limbo {
 /// The allocator of a file's pages.
 pub(crate) struct Space {
     page_count: u32,
-    /// Pages that may be taken now: start to length, never adjoining.
-    free: BTreeMap<PageId, u32>,
-    /// How many these are.
-    free_count: u64,
+    /// Pages that may be taken now.
+    free: FreeRuns,
     limbo: Vec<Limbo>,
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
@@ -76,8 +76,7 @@ impl Space {
     pub fn new(page_count: u32, free: &[Extent]) -> Space {
         let mut space = Space {
             page_count,
-            free: BTreeMap::new(),
-            free_count: 0,
+            free: FreeRuns::default(),
             limbo: Vec::new(),
             freed: Vec::new(),
             double_write: Vec::new(),
@@ -110,7 +109,7 @@ impl Space {
     pub fn extent_count(&self) -> usize {
         let limbo = self.limbo.iter().chain(&self.settling_limbo).map(|limbo| limbo.extents.len());
         let unfinished = self.unfinished.values().map(Vec::len);
-        self.free.len()
+        self.free.count()
             + self.freed.len()
             + self.double_write.len()
             + self.settling.len()
@@ -122,30 +121,20 @@ impl Space {
 
     /// Length of the longest run of free pages.
     pub fn longest_run(&self) -> u32 {
-        self.free.values().copied().max().unwrap_or(0)
+        self.free.longest()
     }
 
     /// Pages that may be taken without growing the file.
     pub fn free_pages(&self) -> u64 {
-        self.free_count
+        self.free.page_count()
     }
 
-    fn put_free(&mut self, start: PageId, pages: u32) {
-        self.free_count += u64::from(pages);
-        let before = self.free.insert(start, pages);
-        assert!(before.is_none(), "a run begins once");
-    }
-
-    fn cut_free(&mut self, start: PageId) {
-        let pages = self.free.remove(&start).unwrap_or(0);
-        self.free_count -= u64::from(pages);
-    }
-
-    /// Pages for which the disk has to have space, so that `keep` of them are free in a file that
-    /// has these.
-    pub fn pages_with_reserve(page_count: u32, free: u64, keep: u32) -> u32 {
-        let lacking = u64::from(keep).saturating_sub(free);
-        page_count.saturating_add(lacking as u32)
+    /// Pages for which the disk has to have space, so that a run of `keep` is free: in a file that
+    /// has these and whose longest free run is so long, or behind them. What the reserve is for
+    /// takes runs (a double-write buffer, a directory), so single pages are none.
+    pub fn pages_with_reserve(page_count: u32, longest_run: u32, keep: u32) -> u32 {
+        let lacking = if longest_run >= keep { 0 } else { keep };
+        page_count.saturating_add(lacking)
     }
 
     /// Takes `pages` consecutive pages: the first free run that is long enough, else new ones at
@@ -156,24 +145,41 @@ impl Space {
     /// `Full` when the file cannot grow.
     pub fn take(&mut self, pages: u32, held: u32, keep: u32) -> Result<Take<Extent>> {
         assert!(pages > 0, "an extent of no pages");
-        let mut fitting = self.free.iter().filter(|(_, len)| **len >= pages);
-        let has_space = |start: PageId| !self.holes.has_in(Extent { start, pages });
-        let first = fitting.clone().next();
-        let best = fitting.find(|(start, _)| has_space(**start)).or(first);
-        let Some((&start, &len)) = best else { return self.take_new(pages, held, keep) };
-        let free = self.free_count - u64::from(pages);
-        let wanted = Space::pages_with_reserve(self.page_count, free, keep);
+        let Some(start) = self.fitting(pages, held, keep) else {
+            return self.take_new(pages, held, keep);
+        };
+        let longest = self.free.longest_without(start, pages);
+        let wanted = Space::pages_with_reserve(self.page_count, longest, keep);
         if wanted > held {
             return Ok(Take::Grow(wanted));
         }
-        if !has_space(start) {
-            return Ok(Take::Fill(Extent { start, pages }));
+        let taken = Extent { start, pages };
+        if self.holes.has_in(taken) {
+            return Ok(Take::Fill(taken));
         }
-        self.cut_free(start);
-        if len > pages {
-            self.put_free(start + pages, len - pages);
+        let free = self.free.cut(start);
+        if free > pages {
+            self.free.put(Extent { start: start + pages, pages: free - pages });
         }
-        Ok(Take::Taken(Extent { start, pages }))
+        Ok(Take::Taken(taken))
+    }
+
+    /// The first run from which so many pages can be taken: one that has space and leaves what is
+    /// to be kept, if there is such a one.
+    fn fitting(&self, pages: u32, held: u32, keep: u32) -> Option<PageId> {
+        let mut fitting = self.free.iter().filter(|run| run.pages >= pages).map(|run| run.start);
+        let leaves_reserve = |start| {
+            if keep == 0 {
+                return true;
+            }
+            let longest = self.free.longest_without(start, pages);
+            Space::pages_with_reserve(self.page_count, longest, keep) <= held
+        };
+        let is_best = |start: &PageId| {
+            !self.holes.has_in(Extent { start: *start, pages }) && leaves_reserve(*start)
+        };
+        let first = fitting.clone().next();
+        fitting.find(is_best).or(first)
     }
 
     /// Takes pages at the end of the file.
@@ -181,7 +187,7 @@ impl Space {
         let start = self.page_count;
         let end = start.checked_add(pages).filter(|end| *end <= PAGE_COUNT_MAX);
         let end = end.ok_or(StorageError::Full)?;
-        let wanted = Space::pages_with_reserve(end, self.free_count, keep);
+        let wanted = Space::pages_with_reserve(end, self.free.longest(), keep);
         if wanted > held {
             return Ok(Take::Grow(wanted));
         }
@@ -191,8 +197,7 @@ impl Space {
 
     /// There may be no space for any of the free pages: nobody knows, of a file that was opened.
     pub fn assume_holes(&mut self) {
-        let free = self.free.iter().map(|(&start, &pages)| Extent { start, pages });
-        free.for_each(|run| self.holes.add(run));
+        self.free.iter().for_each(|run| self.holes.add(run));
     }
 
     /// There is space for these pages.
@@ -204,8 +209,7 @@ impl Space {
     /// for `keep` pages in all: their space is to be given back. `give_returned` makes them free
     /// again.
     pub fn take_to_return(&mut self, pages_min: u32, keep: u64) -> Vec<Extent> {
-        let runs = self.free.iter().map(|(&start, &pages)| Extent { start, pages });
-        let full: Vec<Extent> = runs.flat_map(|run| self.holes.solid(run)).collect();
+        let full: Vec<Extent> = self.free.iter().flat_map(|run| self.holes.solid(run)).collect();
         let all: u64 = full.iter().map(|run| u64::from(run.pages)).sum();
         let mut left = all.saturating_sub(keep);
         for run in full.into_iter().rev() {
@@ -235,24 +239,18 @@ impl Space {
         let Extent { mut start, mut pages } = extent;
         assert!(start >= 2 && start + pages <= self.page_count, "{extent:?} is not of this file");
         self.map.iter().for_each(|map| map.forget(extent));
-        if let Some((&before, &len)) = self.free.range(..start).next_back() {
-            assert!(before + len <= start, "{extent:?} is free already");
-            if before + len == start {
-                self.cut_free(before);
-                (start, pages) = (before, len + pages);
+        if let Some(before) = self.free.last_before(start) {
+            let end = before.start + before.pages;
+            assert!(end <= start, "{extent:?} is free already");
+            if end == start {
+                self.free.cut(before.start);
+                (start, pages) = (before.start, before.pages + pages);
             }
         }
-        if let Some((&after, &len)) = self.free.range(start + pages..).next()
-            && after == start + pages
-        {
-            self.cut_free(after);
-            pages += len;
-        }
-        assert!(
-            self.free.range(start..start + pages).next().is_none(),
-            "{extent:?} is free already"
-        );
-        self.put_free(start, pages);
+        pages += self.free.cut(start + pages);
+        let behind = self.free.first_from(start);
+        assert!(behind.is_none_or(|run| run.start > start + pages), "{extent:?} is free already");
+        self.free.put(Extent { start, pages });
     }
 
     /// Remembers the pages of a dropped tree: the last checkpoint still needs them.
@@ -329,8 +327,8 @@ impl Space {
     ///
     /// # Errors
     /// `Full`, as [`Space::take`].
-    pub fn take_double_write(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
-        let take = self.take(pages, held, 0)?;
+    pub fn take_double_write(&mut self, pages: u32, held: u32, keep: u32) -> Result<Take<Extent>> {
+        let take = self.take(pages, held, keep)?;
         if let Take::Taken(extent) = take {
             self.double_write.push(extent);
         }
@@ -346,22 +344,24 @@ impl Space {
         &mut self,
         extent: Extent,
         more: u32,
-        held: u32,
+        (held, keep): (u32, u32),
     ) -> Result<Take<Option<Extent>>> {
         let end = extent.start + extent.pages;
-        let free = self.free.get(&end).copied().unwrap_or(0);
+        let free = self.free.at(end);
         if free < more && end + free != self.page_count {
             return Ok(Take::Taken(None));
         }
         let page_count = self.page_count.checked_add(more.saturating_sub(free));
         let page_count = page_count.filter(|count| *count <= PAGE_COUNT_MAX);
         let page_count = page_count.ok_or(StorageError::Full)?;
-        if page_count > held {
-            return Ok(Take::Grow(page_count));
+        let longest = self.free.longest_without(end, more);
+        let wanted = Space::pages_with_reserve(page_count, longest, keep);
+        if wanted > held {
+            return Ok(Take::Grow(wanted));
         }
-        self.cut_free(end);
+        self.free.cut(end);
         if free > more {
-            self.put_free(end + more, free - more);
+            self.free.put(Extent { start: end + more, pages: free - more });
         }
         self.page_count = page_count;
         let run = self.double_write.iter_mut().find(|run| **run == extent);
@@ -394,17 +394,17 @@ impl Space {
     /// Takes these pages, if all of them are free; whether they were.
     pub fn take_exactly(&mut self, extent: Extent) -> bool {
         let Extent { start, pages } = extent;
-        let Some((&first, &len)) = self.free.range(..=start).next_back() else { return false };
-        let (end, free_end) = (start + pages, first + len);
+        let Some(run) = self.free.last_before(start.saturating_add(1)) else { return false };
+        let (end, free_end) = (start + pages, run.start + run.pages);
         if end > free_end {
             return false;
         }
-        self.cut_free(first);
-        if first < start {
-            self.put_free(first, start - first);
+        self.free.cut(run.start);
+        if run.start < start {
+            self.free.put(Extent { start: run.start, pages: start - run.start });
         }
         if end < free_end {
-            self.put_free(end, free_end - end);
+            self.free.put(Extent { start: end, pages: free_end - end });
         }
         true
     }
@@ -458,6 +458,49 @@ impl Space {
         Ok(take)
     }
 
+    /// Takes a run that is at most `pages` long for one who wants single pages: as a part of what a
+    /// load has taken. Its length.
+    ///
+    /// # Errors
+    /// `Full`, as [`Space::take`].
+    pub fn take_some_for_load(
+        &mut self,
+        load: u64,
+        pages: u32,
+        held: u32,
+        keep: u32,
+    ) -> Result<Take<u32>> {
+        let count = match self.free.longest() {
+            0 => pages,
+            longest => pages.min(longest),
+        };
+        Ok(match self.take_for_load(load, count, held, keep)? {
+            Take::Taken(_) => Take::Taken(count),
+            Take::Grow(page_count) => Take::Grow(page_count),
+            Take::Fill(extent) => Take::Fill(extent),
+        })
+    }
+
+    /// Takes consecutive pages out of those that a load has taken: of the shortest run that has so
+    /// many.
+    pub fn take_out_of_load(&mut self, load: u64, pages: u32) -> Option<Extent> {
+        let taken = self.unfinished.get_mut(&load).expect("the load has begun");
+        let fitting = (0..taken.len()).filter(|at| taken[*at].pages >= pages);
+        let at = fitting.min_by_key(|at| taken[*at].pages)?;
+        let run = &mut taken[at];
+        let out = Extent { start: run.start, pages };
+        *run = Extent { start: run.start + pages, pages: run.pages - pages };
+        if run.pages == 0 {
+            taken.swap_remove(at);
+        }
+        Some(out)
+    }
+
+    /// Pages that belong to a load from now on.
+    pub fn add_to_load(&mut self, load: u64, extent: Extent) {
+        self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
+    }
+
     /// All pages that a bulk load has taken.
     pub fn pages_of_load(&self, load: u64) -> Vec<Extent> {
         self.unfinished[&load].clone()
@@ -471,8 +514,7 @@ impl Space {
 
     /// What a restart may use: everything that the coming checkpoint does not reach.
     pub fn free_after_restart(&self, also: &[Extent]) -> Vec<Extent> {
-        let mut all: Vec<Extent> =
-            self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
+        let mut all: Vec<Extent> = self.free.iter().collect();
         let limbo = self.limbo.iter().chain(&self.settling_limbo);
         all.extend(limbo.flat_map(|limbo| &limbo.extents));
         if !planted::is("freed-pages-lost") {

@@ -1,10 +1,10 @@
 //! What a transaction has replaced in trees that others see: to put it back, and to leave it out of a
 //! checkpoint.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
-use storage::{Redo, Store, Tree};
+use storage::{Redo, Store, Tree, UndoSpace};
 use types::SqlResult;
 
 use crate::fault;
@@ -86,18 +86,18 @@ impl Notes {
 }
 
 impl Noted {
-    /// Makes the entry what it was. The store gives up when that fails: what is half undone must not
-    /// become durable.
-    pub async fn put_back(&self, store: &Store) -> SqlResult<()> {
-        let done = self.set().await;
+    /// Makes the entry what it was, in pages that are held for that. The store gives up when that
+    /// fails: what is half undone must not become durable.
+    pub async fn put_back(&self, store: &Store, undo: &Arc<UndoSpace>) -> SqlResult<()> {
+        let done = self.set(undo).await;
         if let Err(error) = &done {
             store.give_up(&format!("a transaction could not be undone: {error}"));
         }
         done
     }
 
-    async fn set(&self) -> SqlResult<()> {
-        let (tree, key, io) = (&self.tree, &self.key, IoCounters::default());
+    async fn set(&self, undo: &Arc<UndoSpace>) -> SqlResult<()> {
+        let (tree, key, io) = (self.tree.undoing(undo), &self.key, IoCounters::default());
         match &self.old {
             None => tree.delete(key, &io).await.map(drop),
             Some(old) => match tree.replace(key, old, &io).await {

@@ -27,13 +27,22 @@ use crate::secrets::stored::Secrets;
 /// once more for what a statement adds.
 const SAVED_PAGES_MIN: u32 = 64;
 
-/// Makes sure of space on the disk for a checkpoint after rows have changed. To be asked while what has
-/// changed can still be undone.
+/// Makes sure of space on the disk for a checkpoint after rows have changed, whose log begins with
+/// what transactions in flight have noted. To be asked while what has changed can still be undone.
 ///
 /// # Errors
 /// 53100
-pub(crate) async fn reserve(store: &Store) -> SqlResult<()> {
-    store.reserve(SAVED_PAGES_MIN).await.map_err(fault::storage)
+pub(crate) async fn reserve(store: &Store, noted_bytes: usize) -> SqlResult<()> {
+    store.reserve(checkpoint_pages(store, noted_bytes)).await.map_err(fault::storage)
+}
+
+/// True if that is so already.
+pub(crate) fn has_reserved(store: &Store, noted_bytes: usize) -> bool {
+    store.has_reserved(checkpoint_pages(store, noted_bytes))
+}
+
+fn checkpoint_pages(store: &Store, noted_bytes: usize) -> u32 {
+    noted_bytes.div_ceil(store.page_size()) as u32 + SAVED_PAGES_MIN
 }
 
 /// The same where definitions may differ from those that are on disk. Bytes that the records which differ
@@ -43,14 +52,14 @@ pub(crate) async fn reserve(store: &Store) -> SqlResult<()> {
 /// 53100
 pub(crate) async fn reserve_for(
     store: &Store,
-    saved: &Snapshot,
-    next: &Snapshot,
+    noted_bytes: usize,
+    (saved, next): (&Snapshot, &Snapshot),
 ) -> SqlResult<usize> {
     let changes = changes(saved, next)?;
     let bytes: usize = changes.iter().map(Change::bytes).sum();
     // Pages may be half full, and each old one that changes is in the double-write buffer, too.
-    let pages = 4 * bytes.div_ceil(store.page_size()) as u32;
-    store.reserve(pages + SAVED_PAGES_MIN).await.map_err(fault::storage)?;
+    let pages = 4 * bytes.div_ceil(store.page_size());
+    reserve(store, pages * store.page_size() + noted_bytes).await?;
     Ok(bytes)
 }
 

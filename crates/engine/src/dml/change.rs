@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use storage::{Redo, Store, planted};
+use storage::{Redo, Store, UndoSpace, planted};
 use txn::undo::ReadView;
 use txn::waiting::{ENTRIES_AT_ONCE, breathe};
 use types::{SqlError, SqlResult, SqlState};
@@ -24,9 +24,10 @@ use crate::fault::internal;
 use crate::load::leaving::{Leaving, Left};
 use crate::load::loader::{Loader, Rebuilt};
 use crate::writing::Writing;
-use crate::{catalog, isolation};
+use crate::{catalog, fault, freeing, isolation};
 
 /// Rows of a table that go and rows that come.
+#[derive(Clone)]
 pub(crate) struct Change {
     pub(crate) entry: Arc<TableEntry>,
     pub(crate) removed: Rows,
@@ -95,9 +96,40 @@ impl InPlace {
 ///
 /// Errors: 40001 when others have changed the rows meanwhile, 40P01; 23505 for keys that are there already, and those of storage.
 pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlResult<()> {
-    let (due, mut ready) = (checked_now(writing, &changes), vec![]);
+    let due = checked_now(writing, &changes);
+    let again = may_leave_out(writing, &changes)?.then(|| changes.clone());
+    let done = match (attempt(writing, changes, false).await, again) {
+        (Err(error), Some(changes)) if error.state == SqlState::DISK_FULL => {
+            Box::pin(attempt_again(writing, changes)).await?
+        }
+        (done, _) => done?,
+    };
+    if done { check_now(writing, due).await } else { Ok(()) }
+}
+
+/// The same for rows that go, where the disk was full: pages that have changed until now do not count behind
+/// a checkpoint, and the rows that stay may need fewer pages than those that go.
+async fn attempt_again(writing: &Writing<'_>, changes: Vec<Change>) -> SqlResult<bool> {
+    freeing::make_room(writing).await?;
+    match attempt(writing, changes.clone(), false).await {
+        Err(error) if error.state == SqlState::DISK_FULL => attempt(writing, changes, true).await,
+        done => done,
+    }
+}
+
+/// True if rows only go, and so many that a load may leave them out.
+fn may_leave_out(writing: &Writing<'_>, changes: &[Change]) -> SqlResult<bool> {
+    let only_removes = changes.iter().all(|change| change.added.is_empty());
+    let are_many = changes.iter().any(|change| change.removed.len() > FEW_ROWS);
+    Ok(only_removes && are_many && !writing.block()?.is_frozen())
+}
+
+/// Makes all changes, those of many rows `by_load` if that is wanted; false when there are none.
+async fn attempt(writing: &Writing<'_>, changes: Vec<Change>, by_load: bool) -> SqlResult<bool> {
+    let mut ready = vec![];
     for change in changes.into_iter().filter(|c| !c.is_empty()) {
-        match prepare(writing, change).await {
+        let by_load = by_load && change.removed.len() > FEW_ROWS;
+        match prepare(writing, change, by_load).await {
             Ok(one) => ready.push(one),
             Err(error) => {
                 discard(writing.db.store(), ready).await?;
@@ -105,11 +137,11 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
             }
         }
     }
-    if ready.is_empty() {
-        return Ok(());
+    let some = !ready.is_empty();
+    if some {
+        make(writing, ready).await?;
     }
-    make(writing, ready).await?;
-    check_now(writing, due).await
+    Ok(some)
 }
 
 /// Puts trees that were written anew in the place of those of a table, as [`commit`].
@@ -149,7 +181,7 @@ async fn make(writing: &Writing<'_>, ready: Vec<Ready>) -> SqlResult<()> {
     change.await
 }
 
-async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
+async fn prepare(writing: &Writing<'_>, change: Change, by_load: bool) -> SqlResult<Ready> {
     let (db, cancel) = (writing.db, &writing.cancel);
     if writing.block()?.is_frozen() {
         check_same_trees(writing, &change.entry)?;
@@ -158,7 +190,7 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
     let mut counted = InPlace::default();
     counted.add(&removed.batch)?;
     counted.add(&added.batch)?;
-    let in_place = match counted.is_over(db) {
+    let in_place = match by_load || counted.is_over(db) {
         false => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
         true => None,
     };
@@ -326,6 +358,10 @@ async fn apply_all(
             return Err(isolation::concurrent_update());
         }
     }
+    make_sure_of_space(&trees, store, block).await?;
+    let space = block.undo_space();
+    let runs: Vec<u32> = trees.iter().flat_map(|tree| tree.value_pages()).collect();
+    space.hold_runs(&runs).await.map_err(fault::storage)?;
     // Now the entries are known to be what the statement takes them for.
     for tree in &trees {
         tree.record(view).await;
@@ -336,14 +372,14 @@ async fn apply_all(
         }
     }
     for (done, tree) in trees.iter().enumerate() {
-        if let Err(error) = tree.apply(store).await {
-            undo(&trees[..done], store).await;
+        if let Err(error) = tree.apply(store, space).await {
+            undo(&trees[..done], store, space).await;
             return Err(error);
         }
     }
-    let reserved = catalog::persist::reserve(store).await;
+    let reserved = catalog::persist::reserve(store, block.public().versions().noted_bytes()).await;
     if reserved.is_err() {
-        undo(&trees, store).await;
+        undo(&trees, store, space).await;
         return reserved;
     }
     let logged = trees.iter().filter(|tree| !block.has_made_tree(tree.tree_id()));
@@ -353,9 +389,27 @@ async fn apply_all(
     Ok(())
 }
 
-async fn undo(trees: &[&Entries], store: &Store) {
+/// Makes sure of space for a checkpoint with all pages that are going to change: those of a statement
+/// that is undone have changed, too.
+///
+/// Errors: 53100; nothing has changed then.
+async fn make_sure_of_space(trees: &[&Entries], store: &Store, block: &Block) -> SqlResult<()> {
+    let count: usize = trees.iter().map(|tree| tree.count()).sum();
+    let noted_bytes = block.public().versions().noted_bytes();
+    let bytes_of = |pages: u32| noted_bytes + pages as usize * store.page_size();
+    if catalog::persist::has_reserved(store, bytes_of(count as u32)) {
+        return Ok(());
+    }
+    let mut pages = 0;
     for tree in trees {
-        tree.undo(store).await;
+        pages += tree.count_pages().await?;
+    }
+    catalog::persist::reserve(store, bytes_of(pages)).await
+}
+
+async fn undo(trees: &[&Entries], store: &Store, space: &Arc<UndoSpace>) {
+    for tree in trees.iter().rev() {
+        tree.undo(store, space).await;
     }
 }
 

@@ -14,11 +14,13 @@ use super::outcome::outcome;
 use super::rows::Rows;
 use super::streamed::{self, Found};
 use super::{compiled, foreign};
+use crate::freeing;
 use crate::result::StatementResult;
 use crate::writing::{Finding, Writing};
 
 /// Deletes rows, and what refers to them where a constraint says so.
 pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
+    let _reserve = freeing::spend_reserve(writing).await?;
     let Some(execution) = delete.execution() else {
         return Box::pin(planned(writing, delete)).await;
     };

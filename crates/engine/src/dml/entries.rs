@@ -1,11 +1,12 @@
 //! What a change means for one tree: keys that go, come, or get another value.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plan::catalog::TableId;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use storage::{Depth, Redo, Store, Tree, TreeId, planted};
+use storage::{Depth, Redo, Store, Tree, TreeId, UndoSpace, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::noted::{Noted, noted_bytes};
 use txn::undo::ReadView;
@@ -27,6 +28,9 @@ use crate::relation::keys::end_of;
 /// Keys that are looked for together: enough reads in flight, and a node above has taken all of
 /// them down in a millisecond.
 const RANGES_AT_ONCE: usize = 4096;
+
+/// Pages of a path from root to leaf.
+const PATH_PAGES: u32 = 4;
 
 /// The changes of one tree.
 pub(crate) struct Entries {
@@ -380,13 +384,38 @@ impl Entries {
         self.changes.iter().map(bytes).sum()
     }
 
-    /// Changes the tree. When that fails, what was done is undone.
-    pub(crate) async fn apply(&self, store: &Store) -> SqlResult<()> {
+    /// Pages of each long value that goes, which it takes to put it back.
+    pub(crate) fn value_pages(&self) -> impl Iterator<Item = u32> {
+        let pages = |(key, change): (&Vec<u8>, &EntryChange)| match &change.old {
+            Some(old) if change.new.as_ref().is_none_or(|(new, _)| new != old) => {
+                self.tree.value_pages(key, old)
+            }
+            _ => 0,
+        };
+        self.changes.iter().map(pages).filter(|pages| *pages > 0)
+    }
+
+    /// How many entries change.
+    pub(crate) fn count(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Pages of the tree that change, about: leaves, and inner nodes above some of them.
+    pub(crate) async fn count_pages(&self) -> SqlResult<u32> {
+        let keys = self.changes.keys().map(Vec::as_slice);
+        let leaves = self.tree.count_leaves(keys, &IoCounters::default()).await;
+        let leaves = leaves.map_err(fault::storage)?;
+        Ok(leaves + leaves / 8 + PATH_PAGES)
+    }
+
+    /// Changes the tree. When that fails, what was done is undone, in pages that are held for that.
+    pub(crate) async fn apply(&self, store: &Store, space: &Arc<UndoSpace>) -> SqlResult<()> {
+        let tree = self.tree.undoable(space);
         for (done, (key, change)) in self.changes.iter().enumerate() {
             breathe_among(done).await;
             let new = change.new.as_ref().map(|(value, _)| value);
-            if let Err(error) = set(&self.tree, key, change.old.as_ref(), new).await {
-                self.undo_first(done, store).await;
+            if let Err(error) = set(&tree, key, change.old.as_ref(), new).await {
+                self.undo_first(done, store, space).await;
                 return Err(error);
             }
         }
@@ -394,17 +423,20 @@ impl Entries {
     }
 
     /// Undoes the whole change.
-    pub(crate) async fn undo(&self, store: &Store) {
-        self.undo_first(self.changes.len(), store).await;
+    pub(crate) async fn undo(&self, store: &Store, space: &Arc<UndoSpace>) {
+        self.undo_first(self.changes.len(), store, space).await;
     }
 
     /// The error that led here is the one to report. What cannot be undone must not become durable:
-    /// the store gives up.
-    async fn undo_first(&self, count: usize, store: &Store) {
-        for (nth, (key, change)) in self.changes.iter().take(count).enumerate() {
+    /// the store gives up. The last change is undone first, so that each leaf has room again for
+    /// what it had.
+    async fn undo_first(&self, count: usize, store: &Store, space: &Arc<UndoSpace>) {
+        let tree = self.tree.undoing(space);
+        let kept = self.changes.len() - count;
+        for (nth, (key, change)) in self.changes.iter().rev().skip(kept).enumerate() {
             breathe_among(nth).await;
             let new = change.new.as_ref().map(|(value, _)| value);
-            if let Err(error) = set(&self.tree, key, new, change.old.as_ref()).await {
+            if let Err(error) = set(&tree, key, new, change.old.as_ref()).await {
                 store.give_up(&format!("a failed statement could not be undone: {error}"));
             }
         }

@@ -9,13 +9,19 @@ use crate::notice::Notice;
 use crate::parts::expire::expire;
 use crate::result::{ResultSet, StatementResult, tag};
 use crate::writing::Writing;
-use crate::{analyze, ddl, dml, reorganize, view};
+use crate::{analyze, ddl, dml, freeing, reorganize, view};
 
 /// Runs a statement; its result, and what there is to tell.
 pub(super) async fn write(
     writing: &Writing<'_>,
     statement: Statement,
 ) -> SqlResult<(StatementResult, Vec<Notice>)> {
+    let frees =
+        matches!(statement, Statement::Vacuum(_) | Statement::Drop(_) | Statement::Truncate(_));
+    let _reserve = match frees {
+        true => Some(freeing::spend_reserve(writing).await?),
+        false => None,
+    };
     let result = match statement {
         Statement::Analyze { table } => {
             let skipped =

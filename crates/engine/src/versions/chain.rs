@@ -236,8 +236,12 @@ impl Versions {
 
     /// Whether transactions may note so many bytes more.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        let noted: usize = self.in_flight().iter().map(|notes| notes.bytes()).sum();
-        noted + bytes <= NOTED_BYTES_MAX
+        self.noted_bytes() + bytes <= NOTED_BYTES_MAX
+    }
+
+    /// Bytes that transactions have noted, which the log of the next checkpoint begins with.
+    pub(crate) fn noted_bytes(&self) -> usize {
+        self.in_flight().iter().map(|notes| notes.bytes()).sum()
     }
 
     /// Puts the version in place with which a transaction has ended that was undone. The caller has the

@@ -35,6 +35,9 @@ const BLOCK_BYTES: usize = 4096;
 /// Zeros that are written at a time.
 const ZERO_BYTES: u64 = 1 << 20;
 
+/// Pages of the shortest run, for frames behind what it begins with: some commits of single rows.
+const SHORT_RUN_PAGES: u32 = 16;
+
 /// The pages that a file of `page_count` pages gives its log.
 fn pages_wanted(page_count: u32, page_size: u32) -> u32 {
     (page_count / SHARE).clamp(RUN_BYTES_MIN / page_size, RUN_BYTES_MAX / page_size)
@@ -202,6 +205,12 @@ impl Log {
     /// The pages of a run that begins with so many bytes. Else it would be time for the next checkpoint at once.
     fn pages_for(&self, bytes: usize) -> u32 {
         (bytes.div_ceil(self.page_size) as u32).saturating_mul(4)
+    }
+
+    /// The pages of a run that begins with `first` where there is no space for what it should have:
+    /// the next checkpoint comes soon then.
+    pub fn pages_needed(&self, first: &Redo) -> u32 {
+        (FRAME_HEADER_BYTES + 4 + first.len()).div_ceil(self.page_size) as u32 + SHORT_RUN_PAGES
     }
 
     /// The pages that the next run should have of a file which has a log.

@@ -278,19 +278,21 @@ impl Pool {
         let more = (taken.pages + count).saturating_sub(taken.extent.pages);
         if spare {
             let ample = taken.extent.pages.clamp(SPARE_PAGES_MIN, SPARE_PAGES_MAX).max(more);
-            match self.lengthen_double_write(count, ample).await {
+            // Nobody needs so much: what is kept for who frees space stays.
+            match self.lengthen_double_write(count, ample, self.allocator.kept()).await {
                 Err(error) if error.is_disk_full() => {}
                 done => return done,
             }
         }
-        self.lengthen_double_write(count, more).await
+        self.lengthen_double_write(count, more, 0).await
     }
 
-    async fn lengthen_double_write(&self, count: u32, more: u32) -> Result<()> {
+    async fn lengthen_double_write(&self, count: u32, more: u32, keep: u32) -> Result<()> {
         let Taken { extent, has_gap, .. } = *self.double_write.taken();
         if extent.pages > 0 && !has_gap {
-            let longer =
-                self.allocator.take_by(|space, held| space.extend_double_write(extent, more, held));
+            let longer = self
+                .allocator
+                .take_by(|space, held| space.extend_double_write(extent, more, (held, keep)));
             if let Some(extent) = longer.await? {
                 self.double_write.taken().extent = extent;
                 return Ok(());
@@ -304,8 +306,9 @@ impl Pool {
             return Ok(());
         }
         let left = extent;
-        let extent =
-            self.allocator.take_by(|space, held| space.take_double_write(pages, held)).await?;
+        let taken =
+            self.allocator.take_by(|space, held| space.take_double_write(pages, held, keep));
+        let extent = taken.await?;
         let moved = self.move_double_write(extent).await;
         let mut space = self.allocator.space();
         // Somebody may still read from there; after the next checkpoint nobody does.

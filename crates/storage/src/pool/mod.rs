@@ -483,6 +483,12 @@ impl Pool {
         self.kept() >= self.frames.len() * 3 / 8
     }
 
+    /// The same for what undoes changes, which cannot be refused: a quarter is left for readers and
+    /// new pages.
+    pub(crate) fn is_overcrowded(&self) -> bool {
+        self.kept() >= self.frames.len() * 3 / 4
+    }
+
     /// From so many changed old pages on they are written to the double-write buffer in advance.
     fn kept_high_water(&self) -> usize {
         self.frames.len() / 4

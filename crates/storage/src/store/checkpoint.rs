@@ -227,7 +227,7 @@ impl StoreInner {
         let spare = self.ground().take_spare_log(wanted);
         let run = match spare {
             Some(run) => run,
-            None => match self.take_log(wanted, is_optional).await {
+            None => match self.take_log(wanted, first).await {
                 Err(error) if is_optional && error.is_disk_full() => {
                     return Ok(Begun::anew(before.log, number));
                 }
@@ -251,13 +251,15 @@ impl StoreInner {
     }
 
     /// Takes pages for the log. One that the checkpoint cannot do without is what the reserve is
-    /// for.
-    async fn take_log(&self, pages: u32, is_optional: bool) -> Result<Extent> {
-        match is_optional {
-            true => self.ground_allocator().take(pages).await,
-            false => {
-                self.ground_allocator().take_by(|space, held| space.take(pages, held, 0)).await
+    /// for, and is shorter on a full disk.
+    async fn take_log(&self, pages: u32, first: &Redo) -> Result<Extent> {
+        let ground = self.ground_allocator();
+        match ground.take(pages).await {
+            Err(error) if error.is_disk_full() && !first.is_empty() => {
+                let needed = self.log.pages_needed(first).min(pages);
+                ground.take_by(|space, held| space.take(needed, held, 0)).await
             }
+            taken => taken,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::StoreInner;
+use super::undo_space::UndoSpace;
 use crate::error::Result;
 use crate::extent::Extent;
 use crate::overflow::{self, Reference};
@@ -15,14 +16,32 @@ pub(crate) struct Draft {
     store: Arc<StoreInner>,
     load: u64,
     kept: bool,
+    claim: Claim,
+    /// Pages that are held for it.
+    held: Option<Arc<UndoSpace>>,
     /// Number of pages written so far.
     pub pages: u64,
 }
 
 impl Draft {
     pub fn new(store: &Arc<StoreInner>) -> Draft {
+        Draft::with(store, Claim::Ordinary, None)
+    }
+
+    /// The same for a purpose; its pages are those that are `held`, if there are such.
+    pub fn with(store: &Arc<StoreInner>, claim: Claim, held: Option<Arc<UndoSpace>>) -> Draft {
         let load = store.space().begin_load();
-        Draft { store: Arc::clone(store), load, kept: false, pages: 0 }
+        Draft { store: Arc::clone(store), load, kept: false, claim, held, pages: 0 }
+    }
+
+    async fn take(&self, pages: u32) -> Result<Extent> {
+        let taken = self.held.as_ref().and_then(|held| held.take_for_load(self.load, pages));
+        if let Some(taken) = taken {
+            return Ok(taken);
+        }
+        let (load, keep) = (self.load, self.store.keep_of(self.claim));
+        let allocator = &self.store.allocator;
+        allocator.take_by(|space, held| space.take_for_load(load, pages, held, keep)).await
     }
 
     /// Makes the pages of a value, in the pool.
@@ -37,11 +56,11 @@ impl Draft {
         let born = store.pool.epoch();
         let mut reference = Reference { len, first: 0, born };
         let pages = reference.extent(store.pool.page_size()).pages;
-        reference.first = store.allocator.take_for_load(self.load, pages).await?.start;
+        reference.first = self.take(pages).await?.start;
         self.pages += u64::from(pages);
         let pieces = value.chunks(overflow::capacity(store.pool.page_size()));
         for (index, piece) in (0..).zip(pieces) {
-            store.pool.reserve_places(1, store.claim(Claim::Ordinary)).await?;
+            store.pool.reserve_places(1, store.claim(self.claim)).await?;
             let pid: PageId = reference.first + index;
             let init = |page: &mut [u8]| overflow::build(page, pid, born, tree.0, index, piece);
             drop(store.pool.create(pid, init).await?);

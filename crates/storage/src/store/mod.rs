@@ -11,6 +11,7 @@ pub(crate) mod progress;
 mod reserve;
 mod room;
 mod settle;
+pub(crate) mod undo_space;
 pub(crate) mod verify;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ use crate::places::Layout;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::Space;
 use crate::store::progress::RecoveryProgress;
+use crate::store::undo_space::UndoSpace;
 use crate::syncs::Syncs;
 use crate::tree::Tree;
 use crate::tree::shared::TreeShared;
@@ -74,8 +76,7 @@ pub struct StoreOptions {
     /// scratch file that is gone with the store.
     pub unchanged: bool,
     /// True if the file keeps some space free, on a full disk too, for what frees space
-    /// ([`Store::spend_reserve`]). Databases do not ask for it: a DELETE that spends the reserve
-    /// and fails finds no page in which its rows are put back.
+    /// ([`Store::spend_reserve`]).
     pub reserve: bool,
 }
 
@@ -130,7 +131,7 @@ pub(crate) struct StoreInner {
     pub allocator: Arc<Allocator>,
     pub trees: Mutex<BTreeMap<TreeId, Arc<TreeShared>>>,
     next_tree: AtomicU32,
-    catalog: TreeId,
+    pub(crate) catalog: TreeId,
     /// Whoever changes pages passes together, a checkpoint alone.
     pub writers: FairLock,
     /// Whoever changes inner nodes passes alone: the bound on pins that are held while waiting.
@@ -487,7 +488,7 @@ impl StoreInner {
         let _pass = self.writers.shared().await;
         self.check_writable()?;
         self.reserve(1).await?;
-        let page = NewPage::make(self, Claim::Ordinary).await?;
+        let page = NewPage::make(self, Claim::Ordinary, None).await?;
         let identity = Identity { pid: page.pid(), tree: id.0, epoch: self.pool.epoch() };
         while !page.pin().change(|bytes| crate::node::build_empty(bytes, identity)) {
             runtime::yield_now().await;
@@ -507,16 +508,24 @@ pub(crate) struct NewPage<'s> {
 }
 
 impl<'s> NewPage<'s> {
-    /// Allocates a page. It is a free one until its owner makes something of it: somebody who knew
+    /// Allocates a page, one of those that are `held` if there are some. It is a free one until its owner makes something of it: somebody who knew
     /// it in an earlier life may look at it now.
     ///
     /// # Errors
     /// `Full`, `Io` when the disk is full, `Poisoned`.
-    pub async fn make(store: &'s Arc<StoreInner>, claim: Claim) -> Result<NewPage<'s>> {
+    pub async fn make(
+        store: &'s Arc<StoreInner>,
+        claim: Claim,
+        held: Option<&UndoSpace>,
+    ) -> Result<NewPage<'s>> {
         store.pool.reserve_places(1, store.claim(claim)).await?;
-        // Few at a time: whoever makes many looks for space before ([`Store::reserve`]), the
-        // reserve included.
-        let taken = store.allocator.take_by(|space, held| space.take(1, held, 0)).await?;
+        let taken = match held.and_then(|held| held.take(1)) {
+            Some(taken) => taken,
+            None => {
+                let keep = store.keep_of(claim);
+                store.allocator.take_by(|space, held| space.take(1, held, keep)).await?
+            }
+        };
         let pid = taken.start;
         let mut page = NewPage { store, pid, pin: None };
         let born = store.pool.epoch();

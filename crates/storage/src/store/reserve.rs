@@ -24,6 +24,12 @@ impl Store {
         self.inner.reserve(pages).await
     }
 
+    /// True if there is space for that already: [`Store::reserve`] does nothing then.
+    pub fn has_reserved(&self, pages: u32) -> bool {
+        let inner = &self.inner;
+        inner.pages_with_checkpoint(pages) <= inner.ground_allocator().held()
+    }
+
     /// Lets the reserve for what frees space be used until the guard is dropped.
     pub fn spend_reserve(&self) -> SpentReserve {
         self.inner.allocator.spend_reserve()
@@ -60,11 +66,12 @@ impl StoreInner {
         let double_write = self.pool.double_write.pages_wanted(changed);
         let needed = double_write.saturating_add(directory).saturating_add(pages);
         // Whatever is taken first comes from another run or from the beginning of this one.
-        let (new, free) = match space.longest_run() >= needed {
-            true => (0, space.free_pages() - u64::from(needed)),
-            false => (needed, space.free_pages()),
+        let longest = space.longest_run();
+        let (new, left) = match longest >= needed {
+            true => (0, longest - needed),
+            false => (needed, longest),
         };
         let page_count = space.page_count().saturating_add(new);
-        Space::pages_with_reserve(page_count, free, self.allocator.kept())
+        Space::pages_with_reserve(page_count, left, self.allocator.kept())
     }
 }

@@ -13,6 +13,14 @@ impl StoreInner {
         if self.allocator.is_spent() { Claim::Freeing } else { claim }
     }
 
+    /// Pages that somebody has to leave free on a full disk.
+    pub(crate) fn keep_of(&self, claim: Claim) -> u32 {
+        match self.claim(claim) {
+            Claim::Ordinary => self.allocator.kept(),
+            Claim::Freeing => 0,
+        }
+    }
+
     /// True if changed old pages take so much of the pool that no more of them may be changed
     /// before some are written to the double-write buffer.
     pub fn is_crowded(&self, claim: Claim) -> bool {

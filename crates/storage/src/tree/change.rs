@@ -87,7 +87,8 @@ impl Tree {
         if !self.is_long(key, value) {
             return self.change(key, change(Value::inline(value)), &mut None, io).await;
         }
-        let mut draft = Draft::new(&self.store);
+        let claim = self.purpose(Claim::Ordinary);
+        let mut draft = Draft::with(&self.store, claim, self.held().cloned());
         let reference = draft.write(self.shared.id, value).await?.encode();
         let value = Value { bytes: &reference, overflow: true };
         self.change(key, change(value), &mut Some(draft), io).await
@@ -102,9 +103,7 @@ impl Tree {
         io: &IoCounters,
     ) -> Result<bool> {
         loop {
-            if self.store.is_crowded(change.claim()) {
-                self.store.relieve(change.claim()).await?;
-            }
+            self.wait_for_room(change).await?;
             self.store.pool.relieve_ahead();
             self.store.clean_ahead();
             let _pass = self.store.writers.shared().await;
@@ -129,6 +128,27 @@ impl Tree {
                 AtLeaf::Again => runtime::yield_now().await,
                 AtLeaf::Crowded => {}
             }
+        }
+    }
+
+    /// Waits until the pool is not crowded. What undoes goes on where the disk is too full for that:
+    /// the pages that it changes are mostly those that were changed before.
+    async fn wait_for_room(&self, change: Change<'_>) -> Result<()> {
+        let claim = self.purpose(change.claim());
+        if !self.store.is_crowded(claim) {
+            return Ok(());
+        }
+        match self.store.relieve(claim).await {
+            Err(error) if error.is_disk_full() && !self.is_too_crowded(change) => Ok(()),
+            relieved => relieved,
+        }
+    }
+
+    /// True if so many old pages are changed that this change has to wait.
+    fn is_too_crowded(&self, change: Change<'_>) -> bool {
+        match self.goes_back {
+            true => self.store.pool.is_overcrowded(),
+            false => self.store.is_crowded(self.purpose(change.claim())),
         }
     }
 
@@ -164,7 +184,7 @@ impl Tree {
             fixed => fixed?,
         };
         // Asked when nothing can come between the answer and the change.
-        if store.is_crowded(change.claim()) {
+        if self.is_too_crowded(change) {
             return Ok(AtLeaf::Crowded);
         }
         let Some(mut guard) = pin.try_exclusive() else { return Ok(AtLeaf::Again) };

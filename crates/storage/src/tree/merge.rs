@@ -35,6 +35,10 @@ const MEASURED_ALWAYS_BELOW: usize = 16;
 /// Unless the replacement has freed a sixteenth of the page.
 const MUCH_SHARE: usize = 16;
 
+/// Pages that are held for undoing a merge, or the lowering of a root: what filled two pages fills
+/// four when splits leave them half full, and a root that is split moves both of its halves.
+const PAGES_OF_MERGE: u32 = 2;
+
 /// Outcome of an attempt to merge two nodes.
 enum Attempt {
     Merged,
@@ -117,15 +121,36 @@ impl Tree {
         left: &Pin<'_>,
         right: &Pin<'_>,
     ) -> bool {
-        loop {
+        if !self.holds_more().await {
+            return false;
+        }
+        let merged = loop {
             if self.store.is_crowded(Claim::Freeing) {
-                return false;
+                break false;
             }
             match self.try_merge(parent, position, left, right) {
-                Attempt::Merged => return true,
-                Attempt::TooFull => return false,
+                Attempt::Merged => break true,
+                Attempt::TooFull => break false,
                 Attempt::Latched => runtime::yield_now().await,
             }
+        };
+        self.holds_less(!merged);
+        merged
+    }
+
+    /// Holds the pages that it takes to undo a merge, where it may have to be; false when there are
+    /// none: a merge need not be.
+    async fn holds_more(&self) -> bool {
+        match &self.undo {
+            Some(undo) => undo.hold_pages(PAGES_OF_MERGE).await.is_ok(),
+            None => true,
+        }
+    }
+
+    /// Lets them go, if the merge was not made.
+    fn holds_less(&self, is_unneeded: bool) {
+        if let Some(undo) = self.undo.as_ref().filter(|_| is_unneeded) {
+            (0..PAGES_OF_MERGE).for_each(|_| undo.let_go(1));
         }
     }
 
@@ -181,8 +206,12 @@ impl Tree {
         let root = pool.fix(self.shared.root, io).await?;
         let Some(child) = pool.look(&root, only_child).await else { return Ok(false) };
         let child = pool.fix(child, io).await?;
+        if !self.holds_more().await {
+            return Ok(false);
+        }
         loop {
             if self.store.is_crowded(Claim::Freeing) {
+                self.holds_less(true);
                 return Ok(false);
             }
             if let (Some(root), Some(child)) = (root.try_exclusive(), child.try_exclusive()) {

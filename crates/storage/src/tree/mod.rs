@@ -32,11 +32,13 @@ use crate::error::{Damage, Result, StorageError};
 use crate::extent::Extent;
 use crate::node::layout::{entry_len_max, key_len_max};
 use crate::node::{Node, Value};
-use crate::overflow::{Reference, VALUE_LEN_MAX};
+use crate::overflow::{Reference, VALUE_LEN_MAX, capacity as overflow_capacity};
 use crate::page::{self, PageId};
+use crate::page_map::Claim;
 use crate::pool::Pool;
 use crate::pool::load::RUN_PAGES_MAX;
 use crate::store::StoreInner;
+use crate::store::undo_space::UndoSpace;
 use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
 use shortcuts::{Shortcut, Vicinity};
@@ -80,6 +82,8 @@ pub struct Tree {
     pub(crate) shared: Arc<TreeShared>,
     interleaved: bool,
     hashed: bool,
+    undo: Option<Arc<UndoSpace>>,
+    goes_back: bool,
 }
 
 /// What a node says about a key.
@@ -94,7 +98,40 @@ pub(crate) enum Step {
 
 impl Tree {
     pub(crate) fn new(store: Arc<StoreInner>, shared: Arc<TreeShared>) -> Tree {
-        Tree { store, shared, interleaved: false, hashed: false }
+        let (interleaved, hashed, undo, goes_back) = (false, false, None, false);
+        Tree { store, shared, interleaved, hashed, undo, goes_back }
+    }
+
+    /// The same tree, for changes that may have to be undone: nodes are merged only where that has
+    /// its pages in `undo`.
+    pub fn undoable(&self, undo: &Arc<UndoSpace>) -> Tree {
+        Tree { undo: Some(Arc::clone(undo)), ..self.clone() }
+    }
+
+    /// The same tree, for undoing changes that were made by [`Tree::undoable`] with this `undo`, in
+    /// reverse order.
+    pub fn undoing(&self, undo: &Arc<UndoSpace>) -> Tree {
+        Tree { goes_back: true, ..self.undoable(undo) }
+    }
+
+    /// Pages that the value of an entry takes for itself: 0 unless it is a long one.
+    pub fn value_pages(&self, key: &[u8], value: &[u8]) -> u32 {
+        match self.is_long(key, value) {
+            true => value.len().div_ceil(overflow_capacity(self.store.pool.page_size())) as u32,
+            false => 0,
+        }
+    }
+
+    /// What pages are wanted for: what undoes, and what the catalog says at the end of a statement,
+    /// has been promised before.
+    fn purpose(&self, claim: Claim) -> Claim {
+        let is_promised = self.goes_back || self.shared.id == self.store.catalog;
+        if is_promised { Claim::Freeing } else { claim }
+    }
+
+    /// Pages that are held for what undoes.
+    fn held(&self) -> Option<&Arc<UndoSpace>> {
+        self.undo.as_ref().filter(|_| self.goes_back)
     }
 
     /// The same tree, whose `get` prefetches nodes that are likely out of the processor's caches
@@ -308,6 +345,33 @@ impl Tree {
                 Err(error) => descent.doubt(error)?,
             }
         }
+    }
+
+    /// How many leaves are responsible for these keys, which ascend, now.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt` when a path cannot be read.
+    pub async fn count_leaves(
+        &self,
+        keys: impl Iterator<Item = &[u8]>,
+        io: &IoCounters,
+    ) -> Result<u32> {
+        let (mut count, mut end) = (0, Some(vec![]));
+        for key in keys {
+            // The leaf before reaches up to its fence, the last one to the end.
+            if count > 0 && end.as_ref().is_none_or(|end: &Vec<u8>| key < end.as_slice()) {
+                continue;
+            }
+            let leaf = self.leaf_for(key, io).await?;
+            let upper = |page: &[u8]| match self.step(page, key) {
+                Step::Leaf => Node::new(page).upper().map(<[u8]>::to_vec),
+                // It was split a moment ago: what follows counts anew.
+                _ => Some(vec![]),
+            };
+            end = self.store.pool.read(leaf, io, upper).await?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// All pages of the tree, those of long values included. Leaves are read only when there are

@@ -46,8 +46,10 @@ impl Tree {
                 AtPath::Done(changed) => return Ok(changed),
                 AtPath::Latched => runtime::yield_now().await,
                 AtPath::NeedPages(count) => {
+                    let (claim, held) = (self.purpose(Claim::Ordinary), self.held());
                     while fresh.len() < count {
-                        fresh.push(NewPage::make(&self.store, Claim::Ordinary).await?);
+                        let held = held.map(AsRef::as_ref);
+                        fresh.push(NewPage::make(&self.store, claim, held).await?);
                     }
                 }
             }
