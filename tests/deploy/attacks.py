@@ -37,7 +37,7 @@ STRICT_MS, WIDE_MS = 100, 20_000
 
 # What is known to keep others waiting for longer than the wide limit, and why. With `--strict` it fails; without it is
 # counted as ignored.
-KNOWN = {"a window of lists": "all frames of a partition are computed at once, and the lists of this one take minutes"}
+KNOWN = {}
 
 # Of a server with little memory: its size, and what the process may have of its own in KiB.
 SMALL_MEMORY_MB = 256

@@ -12,7 +12,7 @@
 //!
 //! While it changes definitions others change rows, and each of its statements sees what they have committed;
 //! they change no definitions, so that its catalog fits on top of theirs when it commits. What it makes nobody
-//! else has; tables that others may have it locks, or it writes alone (`session/definitions.rs`).
+//! else has; tables that others may have it locks (`session/definitions.rs`, `writing.rs`).
 //!
 //! A crash leaves the state before the block. A savepoint is the block's catalog as it was, and how much
 //! there was to put back.

@@ -10,6 +10,7 @@ pub(crate) mod elements;
 pub(crate) mod exact;
 pub(crate) mod frame;
 pub(crate) mod library;
+pub(crate) mod liked;
 pub(crate) mod measured;
 pub(crate) mod ordered;
 pub(crate) mod scalar;

@@ -9,6 +9,7 @@ pub(crate) mod conditions;
 pub(crate) mod exact;
 pub(crate) mod extremes;
 pub(crate) mod library;
+pub(crate) mod like;
 pub(crate) mod mode;
 pub(crate) mod moments;
 pub(crate) mod number_case;

@@ -67,14 +67,14 @@ fn a_statement_waits_for_the_writer_as_long_as_it_may() {
     served.eventually(|| {
         let mut probe = served.connect("user=x").expect("connected");
         probe.batch_execute("set lock_timeout = '20ms'").expect("set");
-        probe.batch_execute("analyze t").err()
+        probe.batch_execute("reorganize table t").err()
     });
-    let message = code(&mut second, "analyze t");
+    let message = code(&mut second, "reorganize table t");
     assert_eq!(message, "55P03 canceling statement due to lock timeout");
     second.batch_execute("set lock_timeout = 0; set statement_timeout = '50ms'").expect("set");
-    assert!(code(&mut second, "analyze t").starts_with("57014"));
+    assert!(code(&mut second, "reorganize table t").starts_with("57014"));
     writer.finish().expect("copied");
-    second.batch_execute("analyze t").expect("nobody else writes");
+    second.batch_execute("reorganize table t").expect("nobody else writes");
 }
 
 /// The kinds of the messages that come until the server hangs up.

@@ -17,13 +17,16 @@ use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
-use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
+use datafusion_physical_expr::expressions::{
+    BinaryExpr, CastExpr, LikeExpr, Literal, NegativeExpr,
+};
 use types::{SqlError, SqlState};
 
 use crate::cast::own::OwnCast;
 use crate::cast::strict::STRICT_CAST;
 use crate::expr::compared::compared;
 use crate::expr::elements::CastElements;
+use crate::expr::liked::Liked;
 use crate::walk::nodes::Nodes;
 
 /// Replaces the parts of `expr` that would wrap around, cut off, or divide by zero silently.
@@ -38,6 +41,11 @@ pub(super) fn harden(
         if let Some(binary) = downcast::<BinaryExpr>(&node) {
             let exact = harden_binary(binary, schema)?;
             return Ok(exact.map_or(Transformed::no(node), Transformed::yes));
+        }
+        if let Some(like) = downcast::<LikeExpr>(&node)
+            && like.expr().data_type(schema)?.is_string()
+        {
+            return Ok(Transformed::yes(Arc::new(Liked::of(like)) as _));
         }
         if let Some(negative) = downcast::<NegativeExpr>(&node) {
             let arg = Arc::clone(negative.arg());

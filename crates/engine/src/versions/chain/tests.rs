@@ -273,6 +273,15 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
         })
     });
     run(&mut own, "update t set v = 1 where id = 1");
+    // Statements leave room for it: somebody has taken that, too.
+    let (store, undo) = (db.store().clone(), db.store().undo_space());
+    let held = undo.clone();
+    door::wait(&db.handle(), move || {
+        Box::pin(async move {
+            let _reserve = store.spend_reserve();
+            while held.hold_runs(&[1]).await.is_ok() {}
+        })
+    });
     drop(publishing);
     // Numbers are given out while it fails.
     run(&mut db.session(), "set synchronous_commit = off; select nextval('q')");
@@ -280,6 +289,7 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
     run(&mut db.session(), "select pg_sleep(1)");
     let failed = checkpointed.recv().expect("it ends").expect_err("there is no room");
     assert_eq!(failed.state, types::SqlState::DISK_FULL);
+    drop(undo);
     run(&mut own, "update t set v = v + 1 where id = 1");
     assert!(db.settle_within(std::time::Duration::from_secs(1)));
     let again = Database::open(Path::new("/db"), options(&disk.crash(1))).expect("a database");

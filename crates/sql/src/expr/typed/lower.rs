@@ -12,6 +12,8 @@ use datafusion_physical_expr::expressions::{
 };
 use ir::{Arithmetic, Builder, Comparison, Operand, Program, Register, Text, Value};
 
+use crate::expr::liked::Liked;
+
 /// Powers of ten that fit a word.
 const POWERS_MAX: u32 = 18;
 
@@ -247,7 +249,7 @@ impl<'a> Lowering<'a> {
         if let Some(list) = is::<InListExpr>(node) {
             return self.one_of(list);
         }
-        is::<LikeExpr>(node).and_then(|like| self.like(like))
+        is::<Liked>(node).and_then(|liked| self.like(liked.like()))
     }
 
     fn is_null(&mut self, node: &Node) -> Option<Register> {
