@@ -258,7 +258,7 @@ impl WriteRight {
             if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
                 give_way(&wait.cancel).await?;
             }
-            if self.state().take(self.0.id, &key, mode).is_some() {
+            if !self.try_lock(&key, mode) {
                 wait.bound(self, self.wait_for(key, mode)).await?;
             }
         }
@@ -277,7 +277,8 @@ impl WriteRight {
 
     /// Locks a key if nobody else has.
     pub fn try_lock(&self, key: &LockKey, mode: LockMode) -> bool {
-        self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
+        let mut state = self.state();
+        state.is_exclusive(self.0.id) || state.take(self.0.id, key, mode)
     }
 
     /// How many keys are locked.
@@ -312,21 +313,10 @@ impl WriteRight {
 
     async fn wait_for(&self, key: LockKey, mode: LockMode) -> SqlResult<()> {
         let id = self.0.id;
-        if !self.state().begin_wait(id, &key, mode) {
-            return Err(deadlock());
-        }
+        let queue = self.state().begin_wait(id, &key, mode).ok_or_else(deadlock)?;
         let _waiting = Waiting(self);
-        loop {
-            let Some(queue) = self.state().take(id, &key, mode) else { return Ok(()) };
-            // The lock may have gone and come again between a call and its answer: with another queue.
-            let taken = || match self.state().take(id, &key, mode) {
-                None => Some(true),
-                Some(other) => (!Arc::ptr_eq(&other, &queue)).then_some(false),
-            };
-            if queue.wait(taken).await {
-                return Ok(());
-            }
-        }
+        queue.wait(|| self.state().take(id, &key, mode).then_some(())).await;
+        Ok(())
     }
 }
 

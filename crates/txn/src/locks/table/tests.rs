@@ -5,6 +5,8 @@ use storage::TreeId;
 
 use super::*;
 
+mod queues;
+
 fn run<T: Send + 'static, F: Future<Output = T> + 'static>(
     make: impl FnOnce() -> F + Send + 'static,
 ) -> T {
