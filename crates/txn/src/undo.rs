@@ -147,11 +147,7 @@ impl ReadView {
     ///
     /// # Panics
     /// Without one.
-    pub fn record<'a>(
-        &self,
-        tree: TreeId,
-        entries: impl Iterator<Item = Changing<'a>>,
-    ) {
+    pub fn record<'a>(&self, tree: TreeId, entries: impl Iterator<Item = Changing<'a>>) {
         let own = self.0.own.as_ref().expect("who records is a transaction");
         self.0.log.record(&own.stamp, own.step + 1, tree, entries);
     }

@@ -145,7 +145,11 @@ impl Entries {
     async fn rows_with_other_keys(&self, row_key: &[KeyColumn]) -> BTreeSet<Vec<u8>> {
         let place = |column: &KeyColumn| self.key.iter().position(|k| k.ordinal == column.ordinal);
         let places: Vec<usize> = row_key.iter().filter_map(place).collect();
-        assert_eq!(places.len(), row_key.len(), "entries of an index end with the key of their row");
+        assert_eq!(
+            places.len(),
+            row_key.len(),
+            "entries of an index end with the key of their row"
+        );
         let mut rows = BTreeSet::new();
         for (nth, (key, change)) in self.changes.iter().enumerate() {
             breathe_among(nth).await;
@@ -302,13 +306,15 @@ impl Entries {
     /// What has to be locked: rows that change, and unique keys that come or go.
     pub(crate) async fn locks(&self) -> Vec<(LockKey, LockMode)> {
         let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);
-        let lock = |(key, change): (&Vec<u8>, &EntryChange)| {
-            match (self.is_of_rows, change.keeps_key, change.stays()) {
-                (true, true, _) => Some(locked(key, LockMode::NoKeyUpdate)),
-                (true, false, _) => Some(locked(key, LockMode::Update)),
-                (false, _, true) => None,
-                (false, _, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
-            }
+        let lock = |(key, change): (&Vec<u8>, &EntryChange)| match (
+            self.is_of_rows,
+            change.keeps_key,
+            change.stays(),
+        ) {
+            (true, true, _) => Some(locked(key, LockMode::NoKeyUpdate)),
+            (true, false, _) => Some(locked(key, LockMode::Update)),
+            (false, _, true) => None,
+            (false, _, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
         };
         let mut locks = vec![];
         for (nth, change) in self.changes.iter().enumerate() {

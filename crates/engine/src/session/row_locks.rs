@@ -50,6 +50,19 @@ struct Found {
 }
 
 impl Session {
+    /// Begins a query: its rows where it locks them, as [`Session::locked`].
+    ///
+    /// # Errors
+    /// Those of [`Session::locked`], and of waiting for who alters sequences.
+    pub(crate) async fn begun(
+        &mut self,
+        query: &Query,
+        cancel: &Cancel,
+    ) -> SqlResult<Option<ResultSet>> {
+        self.await_numbers(query).await?;
+        self.locked(query, cancel).await
+    }
+
     /// Runs a query that locks rows of tables; `None` when it is none, which nothing has been done about
     /// but that its transaction may write alone now. Where no transaction goes on, what it locks is locked
     /// until it ends: it waits for others, or skips what they have.

@@ -148,6 +148,16 @@ impl State {
         !waits_in_vain
     }
 
+    /// One waits for the end of the one who may change definitions, with or without a right of its own; not when
+    /// that would be in a circle.
+    pub(super) fn begin_await(&mut self, id: u64, session: Option<u64>) -> bool {
+        if !self.writers.contains_key(&id) {
+            self.defining.insert(id, session);
+            return true;
+        }
+        self.begin_define(id)
+    }
+
     /// One waits no more to change definitions.
     pub(super) fn end_define(&mut self, id: u64) {
         self.defining.remove(&id);

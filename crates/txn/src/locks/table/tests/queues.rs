@@ -13,6 +13,10 @@ fn one(locks: &Locks) -> WriteRight {
     locks.try_share().expect("nobody writes alone")
 }
 
+fn count_waiting(right: &WriteRight) -> usize {
+    right.0.locks.shown().iter().filter(|lock| !lock.is_granted).count()
+}
+
 /// One that waits for a key until it has it, or is told to end.
 struct Waiter {
     _right: WriteRight,
@@ -26,17 +30,19 @@ impl Waiter {
     }
 
     async fn of(right: WriteRight, name: &'static str, mode: LockMode) -> Waiter {
-        let wait = LockWait::default();
+        let (wait, waiting) = (LockWait::default(), count_waiting(&right));
         let (theirs, cancel) = (right.clone(), wait.cancel.clone());
         let task = runtime::spawn(async move { theirs.lock(key(name, mode), &wait).await });
-        runtime::yield_now().await;
-        assert!(!task.is_finished(), "{mode:?} has to wait");
+        while count_waiting(&right) == waiting {
+            assert!(!task.is_finished(), "{mode:?} has to wait");
+            runtime::yield_now().await;
+        }
         Waiter { _right: right, cancel, task }
     }
 
     /// Whether it has the key by now; it is given the time to take it.
     async fn has_it(&self) -> bool {
-        for _ in 0..4 {
+        for _ in 0..64 {
             runtime::yield_now().await;
         }
         self.task.is_finished()
