@@ -454,17 +454,11 @@ async fn note_kept_keys(all: &mut [Entries], row_key: &[KeyColumn]) {
     for index in all.iter().filter(|entries| !entries.is_of_rows && entries.unique.is_some()) {
         moved.append(&mut index.rows_with_other_keys(row_key).await);
     }
-    let (clustered, others) = all.split_first_mut().expect("a table has a clustered tree");
+    // A row that leaves a part of a column table comes with another id, as another row.
+    let clustered = all.first_mut().expect("a table has a clustered tree");
     for (nth, (key, change)) in clustered.changes.iter_mut().enumerate() {
         breathe_among(nth).await;
         change.keeps_key = change.stays() && !moved.contains(key);
-    }
-    // A row that leaves its part for the clustered tree has the same id there.
-    let deleted = others.iter_mut().filter(|entries| entries.is_of_rows);
-    for (nth, (key, change)) in deleted.flat_map(|deleted| &mut deleted.changes).enumerate() {
-        breathe_among(nth).await;
-        let comes = clustered.changes.get(key).is_some_and(|change| change.new.is_some());
-        change.keeps_key = comes && !moved.contains(key);
     }
 }
 
