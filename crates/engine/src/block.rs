@@ -31,6 +31,7 @@ use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
 use txn::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use txn::undo::ReadView;
+use txn::undo::records::Changing;
 use txn::undo::stamp::Stamp;
 use txn::waiting::breathe;
 use types::{SqlError, SqlResult, SqlState};
@@ -439,7 +440,8 @@ impl Block {
     async fn put_back(&self, noted: &Noted) -> SqlResult<()> {
         let io = IoCounters::default();
         let now = noted.tree.get(&noted.key, &io, <[u8]>::to_vec).await.map_err(fault::storage)?;
-        let entry = (noted.key.as_slice(), now.as_deref());
+        let keeps_key = now.is_some() && noted.old.is_some();
+        let entry = Changing { key: &noted.key, old: now.as_deref(), keeps_key };
         self.snapshot().read_view.record(noted.tree.id(), std::iter::once(entry));
         noted.put_back(self.public.store(), &self.undo).await
     }

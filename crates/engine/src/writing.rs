@@ -292,6 +292,16 @@ impl<'a> Writing<'a> {
         self.db.versions().note_given(&self.catalog.given());
     }
 
+    /// The statement has altered sequences: who takes numbers waits for the transaction from now on. One that ends
+    /// with the statement is about to.
+    ///
+    /// # Errors
+    /// XX000 when the transaction has ended.
+    pub(crate) fn note_numbers_altered(&self) -> SqlResult<()> {
+        let Some(block) = self.db.block() else { return Ok(()) };
+        block.right().map(|right| right.note_numbers_altered())
+    }
+
     /// The end of the statement: gives the right to write on, and waits until what it changed is durable.
     ///
     /// # Errors

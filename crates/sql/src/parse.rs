@@ -35,6 +35,7 @@ pub(crate) mod no_columns;
 pub(crate) mod nominal;
 pub(crate) mod normalise;
 pub(crate) mod notification;
+mod number_call;
 pub(crate) mod object_name;
 pub(crate) mod operators;
 pub(crate) mod overriding;

@@ -24,7 +24,7 @@ use storage::{TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use reads::ReadSet;
-use records::{RECORD_BYTES_MAX, Record, UndoLog};
+use records::{Changing, RECORD_BYTES_MAX, Record, UndoLog};
 use stamp::Stamp;
 
 /// The state of the trees that a reader sees: that of a version of the catalog, with what its own
@@ -147,11 +147,7 @@ impl ReadView {
     ///
     /// # Panics
     /// Without one.
-    pub fn record<'a>(
-        &self,
-        tree: TreeId,
-        entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
-    ) {
+    pub fn record<'a>(&self, tree: TreeId, entries: impl Iterator<Item = Changing<'a>>) {
         let own = self.0.own.as_ref().expect("who records is a transaction");
         self.0.log.record(&own.stamp, own.step + 1, tree, entries);
     }
@@ -215,14 +211,30 @@ impl ReadView {
     }
 
     /// Whether others have committed a change of one of the entries since the version.
-    pub fn is_outdated<'a>(&self, tree: TreeId, mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
+    pub fn is_outdated<'a>(&self, tree: TreeId, keys: impl Iterator<Item = &'a [u8]>) -> bool {
+        self.is_overtaken(tree, keys, |_| true)
+    }
+
+    /// Whether others have deleted one of these rows since the version, or changed one of its unique
+    /// keys: who refers to it is in the way of no other change.
+    pub fn is_key_outdated<'a>(&self, tree: TreeId, keys: impl Iterator<Item = &'a [u8]>) -> bool {
+        self.is_overtaken(tree, keys, |record| !record.keeps_key)
+    }
+
+    /// Whether others have committed a change that counts of one of the entries since the version.
+    fn is_overtaken<'a>(
+        &self,
+        tree: TreeId,
+        mut keys: impl Iterator<Item = &'a [u8]>,
+        counts: impl Fn(&Record) -> bool,
+    ) -> bool {
         let (version, log) = (self.0.version, &self.0.log);
         if log.newest.load(Ordering::Acquire) <= version {
             return false;
         }
         let state = log.state();
         let Some(undo) = state.tree(tree) else { return false };
-        let overtaken = |record: &Record| self.0.is_overtaken_by(record);
+        let overtaken = |record: &Record| counts(record) && self.0.is_overtaken_by(record);
         version < undo.lost || keys.any(|key| undo.of_key(key).iter().any(overtaken))
     }
 

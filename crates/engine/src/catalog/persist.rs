@@ -323,7 +323,8 @@ impl Snapshot {
         }
     }
 
-    fn numbered(&self, key: SequenceKey) -> Option<Numbered<'_>> {
+    /// A sequence, by where its number is on disk.
+    pub(crate) fn numbered(&self, key: SequenceKey) -> Option<Numbered<'_>> {
         if let Some(entry) = self.tables.by_id(TableId(key.0)) {
             return Numbered::of_table(&entry.def).find(|numbered| numbered.key == key);
         }

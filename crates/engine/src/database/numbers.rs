@@ -39,6 +39,23 @@ impl Database {
         }
     }
 
+    /// Whether a transaction that has not ended has altered sequences.
+    pub(crate) fn alters_numbers(&self) -> bool {
+        self.versions().locks().alters_numbers()
+    }
+
+    /// Waits until no other transaction has altered sequences without having ended: what comes then goes by
+    /// what they are then.
+    ///
+    /// # Errors
+    /// 40P01, 55P03, 57014.
+    pub(crate) async fn await_numbers(&self, wait: &LockWait) -> SqlResult<()> {
+        match self.block() {
+            Some(block) => block.right()?.await_numbers(wait).await,
+            None => self.versions().locks().await_numbers(wait).await,
+        }
+    }
+
     /// Sequences go on after an orderly end without the gap that a crash leaves.
     pub(crate) async fn release_numbers(&self) -> SqlResult<()> {
         let right = self.versions().locks().share(&LockWait::default()).await?;

@@ -1,6 +1,6 @@
 //! What a change means for one tree: keys that go, come, or get another value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plan::catalog::TableId;
@@ -10,6 +10,7 @@ use storage::{Depth, Redo, Store, Tree, TreeId, UndoSpace, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::noted::{Noted, noted_bytes};
 use txn::undo::ReadView;
+use txn::undo::records::Changing;
 use txn::waiting::{ENTRIES_AT_ONCE, breathe, breathe_among, give_way};
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
@@ -61,6 +62,14 @@ struct EntryChange {
     old: Option<Vec<u8>>,
     /// With the position of the row among those added.
     new: Option<(Vec<u8>, usize)>,
+    /// It is of a row that stays, with its unique keys.
+    keeps_key: bool,
+}
+
+impl EntryChange {
+    fn stays(&self) -> bool {
+        self.old.is_some() && self.new.is_some()
+    }
 }
 
 impl Entries {
@@ -123,6 +132,9 @@ impl Entries {
         for entries in &all {
             entries.check_added().await?;
         }
+        if !removed.is_empty() && !added.is_empty() {
+            note_kept_keys(&mut all, &entry.layout.key).await;
+        }
         Ok(all)
     }
 
@@ -131,6 +143,26 @@ impl Entries {
         for (row, key) in keys.iter().enumerate() {
             self.changes.entry(key.clone()).or_default().new = Some((vec![], row));
         }
+    }
+
+    /// The rows, by their keys, whose entries of this unique index come or go.
+    async fn rows_with_other_keys(&self, row_key: &[KeyColumn]) -> BTreeSet<Vec<u8>> {
+        let place = |column: &KeyColumn| self.key.iter().position(|k| k.ordinal == column.ordinal);
+        let places: Vec<usize> = row_key.iter().filter_map(place).collect();
+        assert_eq!(
+            places.len(),
+            row_key.len(),
+            "entries of an index end with the key of their row"
+        );
+        let mut rows = BTreeSet::new();
+        for (nth, (key, change)) in self.changes.iter().enumerate() {
+            breathe_among(nth).await;
+            if !change.stays() {
+                let columns = split_columns(&self.key, key);
+                rows.insert(places.iter().flat_map(|&at| columns[at]).copied().collect());
+            }
+        }
+        rows
     }
 
     async fn fill(
@@ -278,14 +310,15 @@ impl Entries {
     /// What has to be locked: rows that change, and unique keys that come or go.
     pub(crate) async fn locks(&self) -> Vec<(LockKey, LockMode)> {
         let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);
-        let lock = |(key, change): (&Vec<u8>, &EntryChange)| {
-            let stays = change.old.is_some() && change.new.is_some();
-            match (self.is_of_rows, stays) {
-                (true, true) => Some(locked(key, LockMode::NoKeyUpdate)),
-                (true, false) => Some(locked(key, LockMode::Update)),
-                (false, true) => None,
-                (false, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
-            }
+        let lock = |(key, change): (&Vec<u8>, &EntryChange)| match (
+            self.is_of_rows,
+            change.keeps_key,
+            change.stays(),
+        ) {
+            (true, true, _) => Some(locked(key, LockMode::NoKeyUpdate)),
+            (true, false, _) => Some(locked(key, LockMode::Update)),
+            (false, _, true) => None,
+            (false, _, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
         };
         let mut locks = vec![];
         for (nth, change) in self.changes.iter().enumerate() {
@@ -335,15 +368,19 @@ impl Entries {
 
     /// Records what the entries are, for who reads them as they are. Others may see some of the
     /// records before the last one is there: they say what the tree holds until then.
-    pub(crate) async fn record(&self, view: &ReadView) {
+    pub(crate) async fn record<'a>(&'a self, view: &ReadView) {
         if !self.is_of_rows && planted::is("index-undo-missing") {
             return;
         }
         let is_recorded =
             |change: &EntryChange| change.old.is_some() || !planted::is("inserts-unrecorded");
         let entries = self.changes.iter().filter(|(_, change)| is_recorded(change));
-        let mut old =
-            entries.map(|(key, change)| (key.as_slice(), change.old.as_deref())).peekable();
+        let changing = |(key, change): (&'a Vec<u8>, &'a EntryChange)| Changing {
+            key,
+            old: change.old.as_deref(),
+            keeps_key: change.keeps_key,
+        };
+        let mut old = entries.map(changing).peekable();
         while old.peek().is_some() {
             view.record(self.tree.id(), old.by_ref().take(ENTRIES_AT_ONCE));
             breathe().await;
@@ -440,6 +477,20 @@ impl Entries {
                 store.give_up(&format!("a failed statement could not be undone: {error}"));
             }
         }
+    }
+}
+
+/// Notes which rows stay with their unique keys: those whose entries of unique indexes stay as well.
+async fn note_kept_keys(all: &mut [Entries], row_key: &[KeyColumn]) {
+    let mut moved = BTreeSet::new();
+    for index in all.iter().filter(|entries| !entries.is_of_rows && entries.unique.is_some()) {
+        moved.append(&mut index.rows_with_other_keys(row_key).await);
+    }
+    // A row that leaves a part of a column table comes with another id, as another row.
+    let clustered = all.first_mut().expect("a table has a clustered tree");
+    for (nth, (key, change)) in clustered.changes.iter_mut().enumerate() {
+        breathe_among(nth).await;
+        change.keeps_key = change.stays() && !moved.contains(key);
     }
 }
 

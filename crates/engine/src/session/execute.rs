@@ -32,6 +32,9 @@ impl Session {
             return Ok(skipped);
         }
         privileges::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
+        if self.begins_writing(&statement) {
+            self.await_entry().await?;
+        }
         if super::admit::looks(&statement) {
             self.look().await;
         }
@@ -138,7 +141,11 @@ impl Session {
             writing.note_reads();
         }
         let skipped = super::skipped::skipped(writing.snapshot(), &statement);
+        let alters_numbers = super::numbers::alters_numbers(&statement, writing.snapshot());
         let written = Box::pin(super::write::write(&writing, statement)).await;
+        if alters_numbers && written.is_ok() {
+            writing.note_numbers_altered()?;
+        }
         let settled = writing.settle(written).await;
         self.notices.extend(skipped);
         let (result, told) = settled?;
@@ -178,7 +185,7 @@ impl Session {
     }
 
     pub(crate) async fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        if let Some(locked) = Box::pin(self.locked(text, &cancel)).await? {
+        if let Some(locked) = Box::pin(self.begun(text, &cancel)).await? {
             return Ok(locked);
         }
         let (catalog, plan, planning) = self.plan(text, &cancel).await?;

@@ -16,6 +16,7 @@ use sql::{Query, RowLockMode, RowLocks};
 use storage::planted;
 use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::LockWait;
+use txn::undo::ReadView;
 use txn::waiting::let_others;
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
@@ -49,6 +50,19 @@ struct Found {
 }
 
 impl Session {
+    /// Begins a query: its rows where it locks them, as [`Session::locked`].
+    ///
+    /// # Errors
+    /// Those of [`Session::locked`], and of waiting for who alters sequences.
+    pub(crate) async fn begun(
+        &mut self,
+        query: &Query,
+        cancel: &Cancel,
+    ) -> SqlResult<Option<ResultSet>> {
+        self.await_numbers(query).await?;
+        self.locked(query, cancel).await
+    }
+
     /// Runs a query that locks rows of tables; `None` when it is none, which nothing has been done about
     /// but that its transaction may write alone now. Where no transaction goes on, what it locks is locked
     /// until it ends: it waits for others, or skips what they have.
@@ -155,13 +169,10 @@ impl Session {
                 Some(_) => block.lock_free(&found.locks[0], limit)?,
             };
             let view = &catalog.snapshot().read_view;
-            let is_outdated = kept.iter().any(|row| {
-                found.locks.iter().any(|locks| {
-                    let (key, _) = &locks[*row as usize];
-                    view.is_outdated(key.tree, std::iter::once(key.key.as_slice()))
-                })
+            let is_overtaken = kept.iter().any(|row| {
+                found.locks.iter().any(|locks| is_outdated(view, &locks[*row as usize]))
             });
-            if is_outdated {
+            if is_overtaken {
                 let overtaken = block.overtaken();
                 if !block.take_runs_again() {
                     return Err(overtaken);
@@ -268,6 +279,16 @@ async fn lock_each(
         taken.map_err(|error| of_nowait(error, kind, &table.name))?;
     }
     Ok(())
+}
+
+/// Whether others have changed a row since the view in a way that a lock of it does not allow: who refers
+/// to a row lets others change what is no key.
+fn is_outdated(view: &ReadView, (LockKey { tree, key }, mode): &(LockKey, LockMode)) -> bool {
+    let key = std::iter::once(key.as_slice());
+    match mode {
+        LockMode::KeyShare => view.is_key_outdated(*tree, key),
+        _ => view.is_outdated(*tree, key),
+    }
 }
 
 fn mode_of(mode: RowLockMode) -> LockMode {

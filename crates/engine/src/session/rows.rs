@@ -125,6 +125,7 @@ impl Session {
         let isolation = self.isolation();
         drop(self.looked_alone());
         if isolation != Isolation::ReadCommitted && self.db.kept().is_none() {
+            self.await_entry().await?;
             let cancel = self.lock_wait().cancel;
             let keeper = Some(self.db.versions().keepers().enter(&cancel).await?);
             self.db = self.db.pinned(isolation == Isolation::Serializable, keeper);

@@ -48,7 +48,7 @@ impl Session {
         self.check_not_failed()?;
         let cancel = self.begin();
         let timeout = StatementTimeout::start(&self.settings, &cancel);
-        match Box::pin(self.locked(query, &cancel)).await {
+        match Box::pin(self.begun(query, &cancel)).await {
             Ok(None) => {}
             Ok(Some(locked)) => {
                 let count = locked.row_count() as u64;

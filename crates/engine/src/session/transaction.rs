@@ -282,6 +282,18 @@ impl Session {
         Ok(())
     }
 
+    /// Before a transaction that is to write takes the snapshot that it keeps: who writes alone has ended, so that
+    /// the snapshot has what that one has made of definitions.
+    ///
+    /// # Errors
+    /// As [`Block::begin`].
+    pub(super) async fn await_entry(&mut self) -> SqlResult<()> {
+        if self.isolation() == Isolation::ReadCommitted || self.db.kept().is_some() {
+            return Ok(());
+        }
+        self.db.versions().locks().share(&self.lock_wait()).await.map(drop)
+    }
+
     /// The first statement that writes of those that are one transaction without a block.
     ///
     /// # Errors

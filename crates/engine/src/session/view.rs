@@ -31,6 +31,8 @@ impl Session {
                 lent: self.lent.clone(),
                 given: GivenNumbers::default(),
                 in_block: self.transaction.status != TransactionStatus::Idle,
+                keeps_version: self.db.kept().is_some()
+                    && !self.db.block().is_some_and(|block| block.defines()),
                 reads_only: self.reads_only,
                 sleep: Sleep::default(),
                 session_id: self.activity.session_id,

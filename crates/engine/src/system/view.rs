@@ -1,6 +1,7 @@
 //! What one statement sees of its session, of the catalog and of what runs: all that system relations and
 //! functions are made from.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,6 +56,8 @@ pub struct SessionView {
     pub(crate) given: GivenNumbers,
     /// Whether the session is in a transaction block.
     pub(crate) in_block: bool,
+    /// Whether the session's transaction keeps a version of the catalog that others may have gone on from.
+    pub(crate) keeps_version: bool,
     /// Whether functions with an effect are refused.
     pub(crate) reads_only: bool,
     /// What `pg_sleep` asked for.
@@ -236,6 +239,20 @@ impl SessionView {
     /// The sequence of this name that `CREATE SEQUENCE` has made.
     pub fn made_sequence(&self, name: &str) -> Option<&Arc<SequenceDef>> {
         self.snapshot.sequences.get(name)
+    }
+
+    /// What a sequence that is `seen` goes by now: numbers belong to no version of the catalog, whichever
+    /// the transaction keeps. `None` when it has gone.
+    pub fn numbers_now<'a>(
+        &self,
+        key: SequenceKey,
+        seen: &'a Sequence,
+    ) -> Option<Cow<'a, Sequence>> {
+        if !self.keeps_version || self.snapshot.is_temporary_id(key.0) {
+            return Some(Cow::Borrowed(seen));
+        }
+        let now = self.monitor.versions.visible();
+        now.numbered(key).map(|numbered| Cow::Owned(numbered.numbers.clone()))
     }
 
     /// The table and the ordinal of the column whose own sequence has this name.

@@ -1,6 +1,9 @@
 //! `nextval` and its kin. Numbers that were given out are made durable when the statement ends.
 
+use std::borrow::Cow;
+
 use engine::system::{OwnedRelation, denied};
+use plan::sequence::Sequence as Numbers;
 use sql::SystemValue;
 use sql::parse::Privilege;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
@@ -58,6 +61,14 @@ fn sequence<'a>(view: &'a View, argument: &SystemValue) -> SqlResult<Sequence<'a
     }
 }
 
+/// What the sequence gives numbers by.
+fn numbers<'a>(view: &View, sequence: &Sequence<'a>) -> SqlResult<Cow<'a, Numbers>> {
+    view.numbers_now(sequence.key(), sequence.numbers).ok_or_else(|| {
+        let message = format!("relation \"{}\" does not exist", sequence.name);
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
+    })
+}
+
 /// 42501 unless the role has one of the privileges. Who may insert into a table may number its rows.
 fn check(view: &View, sequence: &Sequence<'_>, privileges: &[Privilege]) -> SqlResult<()> {
     let access = view.access();
@@ -91,8 +102,9 @@ fn nextval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     may_write(view, "nextval")?;
     let sequence = sequence(view, &arguments[0])?;
     check(view, &sequence, &[Privilege::Usage, Privilege::Update])?;
-    let number = sequence.numbers.next(&sequence.name, sequence.ty())?;
-    view.note_number(sequence.key(), sequence.numbers, number);
+    let numbers = numbers(view, &sequence)?;
+    let number = numbers.next(&sequence.name, sequence.ty())?;
+    view.note_number(sequence.key(), &numbers, number);
     Ok(number.into())
 }
 
@@ -131,19 +143,24 @@ fn setval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
         Some(SystemValue::Bool(is_called)) => *is_called,
         Some(other) => matches!(other.text(), Some("t" | "true" | "on" | "yes" | "1")),
     };
-    sequence.numbers.set(&sequence.name, sequence.ty(), number, is_called)?;
-    view.note_set(sequence.key(), sequence.numbers, is_called.then_some(number));
+    let numbers = numbers(view, &sequence)?;
+    numbers.set(&sequence.name, sequence.ty(), number, is_called)?;
+    view.note_set(sequence.key(), &numbers, is_called.then_some(number));
     Ok(number.into())
 }
 
 fn last_value(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok(sequence(view, &arguments[0])?.last_value())
+    let sequence = sequence(view, &arguments[0])?;
+    let (value, is_called) = numbers(view, &sequence)?.last();
+    Ok(is_called.then_some(value).into())
 }
 
 fn value(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok(sequence(view, &arguments[0])?.numbers.last().0.into())
+    let sequence = sequence(view, &arguments[0])?;
+    Ok(numbers(view, &sequence)?.last().0.into())
 }
 
 fn is_called(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok(sequence(view, &arguments[0])?.numbers.last().1.into())
+    let sequence = sequence(view, &arguments[0])?;
+    Ok(numbers(view, &sequence)?.last().1.into())
 }

@@ -17,6 +17,11 @@ impl LockKey {
     pub fn of_table(tree: TreeId) -> LockKey {
         LockKey { tree, key: vec![] }
     }
+
+    /// Whether it is a whole table.
+    pub fn is_table(&self) -> bool {
+        self.key.is_empty()
+    }
 }
 
 /// How a key is locked, from the weakest to the strongest mode: each keeps out what those that are weaker

@@ -41,8 +41,7 @@ struct Writer {
 #[derive(Default)]
 struct Lock {
     holders: Vec<(u64, LockMode)>,
-    /// Of a whole table: who waits for it, in the order in which they came. They get it in this order, or
-    /// one that wants all of it would wait as long as others come that share it.
+    /// Who waits for it, in the order in which they came: they get it in this order.
     wanted: Vec<(u64, LockMode)>,
     waiting: Arc<WaitQueue>,
 }
@@ -61,10 +60,10 @@ impl LockMode {
 
 impl Lock {
     fn is_idle(&self) -> bool {
-        self.holders.is_empty() && self.wanted.is_empty() && self.waiting.is_empty()
+        self.holders.is_empty() && self.wanted.is_empty()
     }
 
-    /// Those that keep `id` from locking it so.
+    /// Those that keep `id` from locking it so, when that waits or begins to.
     fn others(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
         let in_the_way =
             move |(holder, held): &&(u64, LockMode)| *holder != id && held.conflicts(mode);
@@ -72,6 +71,17 @@ impl Lock {
         let own = self.holders.iter().position(|(holder, _)| *holder == id);
         let before = self.wanted.iter().take_while(move |(other, _)| own.is_none() && *other != id);
         self.holders.iter().chain(before).filter(in_the_way).map(|(other, _)| *other)
+    }
+
+    /// Whether one may pass those that wait: as long as they are kept out by others, who lets it in keeps
+    /// nobody waiting that could go on. Whoever could go on now has it as good as got.
+    fn lets_pass(&self, id: u64, mode: LockMode) -> bool {
+        let held = |(holder, held): &(u64, LockMode)| *holder != id && held.conflicts(mode);
+        let is_next = |(other, wanted): &(u64, LockMode)| {
+            wanted.conflicts(mode) && self.others(*other, *wanted).next().is_none()
+        };
+        let has_part = self.holders.iter().any(|(holder, _)| *holder == id);
+        !self.holders.iter().any(held) && (has_part || !self.wanted.iter().any(is_next))
     }
 }
 
@@ -138,6 +148,16 @@ impl State {
         !waits_in_vain
     }
 
+    /// One waits for the end of the one who may change definitions, with or without a right of its own; not when
+    /// that would be in a circle.
+    pub(super) fn begin_await(&mut self, id: u64, session: Option<u64>) -> bool {
+        if !self.writers.contains_key(&id) {
+            self.defining.insert(id, session);
+            return true;
+        }
+        self.begin_define(id)
+    }
+
     /// One waits no more to change definitions.
     pub(super) fn end_define(&mut self, id: u64) {
         self.defining.remove(&id);
@@ -198,21 +218,23 @@ impl State {
         Some(())
     }
 
-    /// Locks a key, unless others are in the way: then it tells where to wait.
-    pub(super) fn take(
-        &mut self,
-        id: u64,
-        key: &LockKey,
-        mode: LockMode,
-    ) -> Option<Arc<WaitQueue>> {
+    /// Locks a key, unless others are in the way: whether it has it. One that comes to a row passes those
+    /// that wait for it where it may share the row with who has it, as in PostgreSQL; one that comes to a table
+    /// does not, or who wants all of it would wait as long as others come that share it.
+    pub(super) fn take(&mut self, id: u64, key: &LockKey, mode: LockMode) -> bool {
         let writer = self.writers.get_mut(&id).expect("who locks has the right to write");
         let lock = self.locks.entry(key.clone()).or_default();
         let own = lock.holders.iter().position(|(holder, _)| *holder == id);
         if own.is_some_and(|at| lock.holders[at].1 >= mode) {
-            return None;
+            return true;
         }
-        if lock.others(id, mode).next().is_some() {
-            return Some(lock.waiting.clone());
+        let waits = writer.waits_for.as_ref().is_some_and(|(waited_for, _)| waited_for == key);
+        let is_free = match waits || key.is_table() {
+            true => lock.others(id, mode).next().is_none(),
+            false => lock.lets_pass(id, mode),
+        };
+        if !is_free {
+            return false;
         }
         match own {
             Some(at) => lock.holders[at].1 = mode,
@@ -221,32 +243,43 @@ impl State {
                 writer.locked.push(key.clone());
             }
         }
-        None
+        true
     }
 
-    /// One waits for a key; not when that would be in a circle.
-    pub(super) fn begin_wait(&mut self, id: u64, key: &LockKey, mode: LockMode) -> bool {
-        self.set_wait(id, Some((key.clone(), mode)));
-        if key.key.is_empty() {
-            self.locks.entry(key.clone()).or_default().wanted.push((id, mode));
-        }
+    /// One waits for a key: where it does; not when that would be in a circle.
+    pub(super) fn begin_wait(
+        &mut self,
+        id: u64,
+        key: &LockKey,
+        mode: LockMode,
+    ) -> Option<Arc<WaitQueue>> {
+        let before = self.set_wait(id, Some((key.clone(), mode)));
+        assert!(before.is_none(), "one waits for one key at a time");
+        let lock = self.locks.entry(key.clone()).or_default();
+        lock.wanted.push((id, mode));
+        let queue = lock.waiting.clone();
         let waits_in_vain = self.waits_for_itself(id) && !planted::is("deadlock-unseen");
         if waits_in_vain {
             self.end_wait(id);
         }
-        !waits_in_vain
+        (!waits_in_vain).then_some(queue)
     }
 
-    /// One waits for a key no more; who may have waited behind it.
+    /// One waits for a key no more; where those wait that have been behind it and may go on now.
     pub(super) fn end_wait(&mut self, id: u64) -> Option<Arc<WaitQueue>> {
-        let (key, _) = self.set_wait(id, None)?;
-        let lock = self.locks.get_mut(&key)?;
-        lock.wanted.retain(|(other, _)| *other != id);
+        let (key, mode) = self.set_wait(id, None)?;
+        let lock = self.locks.get_mut(&key).expect("what is waited for has a lock");
+        let place = lock.wanted.iter().position(|(other, _)| *other == id);
+        let place = place.expect("who waits has a place");
+        lock.wanted.remove(place);
         if lock.is_idle() {
             self.locks.remove(&key);
             return None;
         }
-        key.key.is_empty().then(|| lock.waiting.clone())
+        // One that has it now keeps out the same as before.
+        let has_it = lock.holders.iter().any(|(holder, held)| *holder == id && *held >= mode);
+        let was_last = place == lock.wanted.len();
+        (!has_it && !was_last).then(|| lock.waiting.clone())
     }
 
     fn set_wait(
@@ -298,7 +331,7 @@ impl State {
         for key in writer.locked.split_off(kept) {
             let lock = self.locks.get_mut(&key).expect("what is locked has a lock");
             lock.holders.retain(|(holder, _)| *holder != id);
-            if !lock.waiting.is_empty() {
+            if !lock.wanted.is_empty() {
                 queues.push(lock.waiting.clone());
             }
             if lock.is_idle() {

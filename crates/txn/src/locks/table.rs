@@ -1,5 +1,6 @@
 //! The lock table.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Of those that wait for the right to write.
     waiting: WaitQueue,
+    /// The one that has altered sequences and has not ended; 0 is none. There is one at most that may.
+    altering: AtomicU64,
 }
 
 /// The right to write, with the keys that are locked under it, until its last clone goes.
@@ -120,6 +123,19 @@ impl Locks {
         state.set_giving_up(right.0.id);
         drop(state);
         Some(right)
+    }
+
+    /// Whether one that has altered sequences has not ended.
+    pub fn alters_numbers(&self) -> bool {
+        self.0.altering.load(Ordering::Acquire) != 0
+    }
+
+    /// As [`WriteRight::await_numbers`], for who has no right to write.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub async fn await_numbers(&self, wait: &LockWait) -> SqlResult<()> {
+        self.new_right().await_numbers(wait).await
     }
 
     fn new_right(&self) -> WriteRight {
@@ -204,6 +220,37 @@ impl WriteRight {
         wait.bound(self, may_define).await
     }
 
+    /// Sequences are altered under the right: who takes numbers from now on waits until it has gone.
+    ///
+    /// # Panics
+    /// If it may not change definitions.
+    pub fn note_numbers_altered(&self) {
+        assert!(self.may_define(), "who alters sequences may change definitions");
+        let before = self.0.locks.0.altering.swap(self.0.id, Ordering::AcqRel);
+        assert!([0, self.0.id].contains(&before), "one at a time may change definitions");
+    }
+
+    /// Waits until nobody else has altered sequences without having ended.
+    ///
+    /// # Errors
+    /// As [`Locks::share`]; 40P01 when the one who has waits for this one.
+    pub async fn await_numbers(&self, wait: &LockWait) -> SqlResult<()> {
+        let (id, shared) = (self.0.id, &self.0.locks.0);
+        let is_settled = || [0, id].contains(&shared.altering.load(Ordering::Acquire));
+        if is_settled() {
+            return Ok(());
+        }
+        if !self.state().begin_await(id, wait.session) {
+            return Err(deadlock());
+        }
+        let _waiting = Defining(self);
+        let settled = async {
+            shared.waiting.wait(|| is_settled().then_some(())).await;
+            Ok(())
+        };
+        wait.bound(self, settled).await
+    }
+
     /// Has it alone from now on. One that has locked nothing lets others go first, unless it may change
     /// definitions already.
     ///
@@ -258,7 +305,7 @@ impl WriteRight {
             if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
                 give_way(&wait.cancel).await?;
             }
-            if self.state().take(self.0.id, &key, mode).is_some() {
+            if !self.try_lock(&key, mode) {
                 wait.bound(self, self.wait_for(key, mode)).await?;
             }
         }
@@ -277,7 +324,8 @@ impl WriteRight {
 
     /// Locks a key if nobody else has.
     pub fn try_lock(&self, key: &LockKey, mode: LockMode) -> bool {
-        self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
+        let mut state = self.state();
+        state.is_exclusive(self.0.id) || state.take(self.0.id, key, mode)
     }
 
     /// How many keys are locked.
@@ -312,29 +360,21 @@ impl WriteRight {
 
     async fn wait_for(&self, key: LockKey, mode: LockMode) -> SqlResult<()> {
         let id = self.0.id;
-        if !self.state().begin_wait(id, &key, mode) {
-            return Err(deadlock());
-        }
+        let queue = self.state().begin_wait(id, &key, mode).ok_or_else(deadlock)?;
         let _waiting = Waiting(self);
-        loop {
-            let Some(queue) = self.state().take(id, &key, mode) else { return Ok(()) };
-            // The lock may have gone and come again between a call and its answer: with another queue.
-            let taken = || match self.state().take(id, &key, mode) {
-                None => Some(true),
-                Some(other) => (!Arc::ptr_eq(&other, &queue)).then_some(false),
-            };
-            if queue.wait(taken).await {
-                return Ok(());
-            }
-        }
+        queue.wait(|| self.state().take(id, &key, mode).then_some(())).await;
+        Ok(())
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let queues = self.locks.0.state().leave(self.id);
+        let shared = &self.locks.0;
+        let queues = shared.state().leave(self.id);
+        // It is none if this one has altered nothing.
+        let _ = shared.altering.compare_exchange(self.id, 0, Ordering::AcqRel, Ordering::Relaxed);
         queues.iter().for_each(|queue| queue.wake_all());
-        self.locks.0.waiting.wake_all();
+        shared.waiting.wake_all();
     }
 }
 
@@ -347,7 +387,7 @@ impl Drop for Sharing<'_> {
     }
 }
 
-/// Waits until it may change definitions.
+/// Waits until it may change definitions, or for the one who may.
 pub struct Defining<'a>(&'a WriteRight);
 
 impl Drop for Defining<'_> {

@@ -69,6 +69,19 @@ pub(super) struct Record {
     pub(super) stamp: Stamp,
     pub(super) step: u32,
     pub(super) old: Option<Arc<[u8]>>,
+    /// The row has stayed, with its unique keys.
+    pub(super) keeps_key: bool,
+}
+
+/// An entry of a tree that is about to change.
+#[derive(Clone, Copy, Debug)]
+pub struct Changing<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its value until now, if it is there.
+    pub old: Option<&'a [u8]>,
+    /// The entry is of a row that stays, with its unique keys: others may refer to it meanwhile.
+    pub keeps_key: bool,
 }
 
 impl UndoLog {
@@ -104,11 +117,11 @@ impl UndoLog {
         stamp: &Stamp,
         step: u32,
         tree: TreeId,
-        entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+        entries: impl Iterator<Item = Changing<'a>>,
     ) {
         let mut state = self.state();
-        for (key, old) in entries {
-            state.record(stamp, step, tree, key, old);
+        for entry in entries {
+            state.record(stamp, step, tree, entry);
         }
         // Fewer come than go: those that nobody needs do not grow in number.
         state.drop_unneeded();
@@ -168,17 +181,19 @@ impl State {
         }
     }
 
-    fn record(&mut self, stamp: &Stamp, step: u32, tree: TreeId, key: &[u8], old: Option<&[u8]>) {
+    fn record(&mut self, stamp: &Stamp, step: u32, tree: TreeId, entry: Changing<'_>) {
+        let Changing { key, old, keeps_key } = entry;
         let undo = self.trees.entry(tree).or_default();
         let key: Arc<[u8]> = key.into();
         let records = undo.records.entry(key.clone()).or_default();
         // A change that failed has left the same record, and the entry as it was.
-        let is_there = |record: &Record| record.stamp.is(stamp) && record.step >= step;
-        if records.last().is_some_and(is_there) {
+        let is_there = |record: &&mut Record| record.stamp.is(stamp) && record.step >= step;
+        if let Some(record) = records.last_mut().filter(is_there) {
+            record.keeps_key &= keeps_key;
             return;
         }
         self.bytes += size(&key, old);
-        records.push(Record { stamp: stamp.clone(), step, old: old.map(Into::into) });
+        records.push(Record { stamp: stamp.clone(), step, old: old.map(Into::into), keeps_key });
         self.in_flight.entry(stamp.id()).or_default().push((tree, key));
     }
 

@@ -2,7 +2,7 @@
 
 use storage::TreeId;
 
-use super::records::{DROPPED_AT_ONCE, RECORD_OVERHEAD_BYTES};
+use super::records::{Changing, DROPPED_AT_ONCE, RECORD_OVERHEAD_BYTES};
 use super::*;
 
 const TREE: TreeId = TreeId(7);
@@ -16,7 +16,10 @@ fn check(view: &ReadView, expected: &[(&str, Option<&str>)]) {
 }
 
 fn record(view: &ReadView, entries: &[(&str, Option<&str>)]) {
-    let entries = entries.iter().map(|(key, old)| (key.as_bytes(), old.map(str::as_bytes)));
+    let entries = entries.iter().map(|(key, old)| {
+        let (key, old) = (key.as_bytes(), old.map(str::as_bytes));
+        Changing { key, old, keeps_key: old.is_some() }
+    });
     view.record(TREE, entries);
 }
 
@@ -261,4 +264,33 @@ fn who_has_changed_nothing_only_reads() {
     writer.note_read(TREE, b"a", Some(b"b"));
     record(&writer.with_own(&stamp, 0), &[("b", Some("1"))]);
     assert!(!second.next().commit(&stamp, &writer, false));
+}
+
+#[test]
+fn a_row_that_keeps_its_key_is_outdated_for_those_only_that_do_more_than_refer_to_it() {
+    let changes = |view: &ReadView, keeps_key: bool| {
+        let (stamp, next) = (view.new_stamp(), view.next());
+        let entry = Changing { key: b"a", old: Some(b"1"), keeps_key };
+        view.with_own(&stamp, 0).record(TREE, std::iter::once(entry));
+        assert!(next.commit(&stamp, view, false));
+        next
+    };
+    let outdated = |view: &ReadView| {
+        let key = || std::iter::once(&b"a"[..]);
+        (view.is_outdated(TREE, key()), view.is_key_outdated(TREE, key()))
+    };
+    let first = ReadView::default();
+    let second = changes(&first, true);
+    assert_eq!(outdated(&first), (true, false));
+    let third = changes(&second, false);
+    assert_eq!([outdated(&first), outdated(&second)], [(true, true); 2]);
+    assert_eq!(outdated(&third), (false, false));
+    // One statement fails when it has recorded what it would change, the next one changes more.
+    let (stamp, fourth) = (third.new_stamp(), third.next());
+    let own = third.with_own(&stamp, 0);
+    for keeps_key in [true, false, true] {
+        own.record(TREE, std::iter::once(Changing { key: b"a", old: Some(b"1"), keeps_key }));
+    }
+    assert!(fourth.commit(&stamp, &third, false));
+    assert_eq!(outdated(&third), (true, true));
 }

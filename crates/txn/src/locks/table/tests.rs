@@ -5,6 +5,8 @@ use storage::TreeId;
 
 use super::*;
 
+mod queues;
+
 fn run<T: Send + 'static, F: Future<Output = T> + 'static>(
     make: impl FnOnce() -> F + Send + 'static,
 ) -> T {
@@ -142,6 +144,36 @@ fn one_at_a_time_changes_definitions_beside_the_others() {
         three.define(&short()).await.expect("nobody else defines");
         drop(three);
         assert!(locks.0.state().is_idle());
+    });
+}
+
+#[test]
+fn who_takes_numbers_waits_for_the_one_who_has_altered_sequences() {
+    run(|| async {
+        let (locks, wait) = (Locks::default(), LockWait::default());
+        let definer = locks.define(&short()).await.expect("nobody else defines");
+        let writer = locks.share(&short()).await.expect("nobody writes alone");
+        locks.await_numbers(&short()).await.expect("it has altered nothing yet");
+        definer.note_numbers_altered();
+        assert!(locks.alters_numbers());
+        definer.await_numbers(&short()).await.expect("it is the one who has");
+        assert_eq!(state(locks.await_numbers(&short()).await), "55P03");
+        assert_eq!(state(writer.await_numbers(&short()).await), "55P03");
+        writer.lock(key("a", LockMode::Update), &short()).await.expect("nobody has it");
+        let theirs = definer.clone();
+        let waits = runtime::spawn(async move {
+            theirs.lock(key("a", LockMode::Update), &LockWait::default()).await
+        });
+        runtime::yield_now().await;
+        assert_eq!(state(writer.await_numbers(&wait).await), "40P01");
+        drop(writer);
+        waits.await.expect("it goes on").expect("the other one has ended");
+        let theirs = locks.clone();
+        let taker = runtime::spawn(async move { theirs.await_numbers(&LockWait::default()).await });
+        runtime::yield_now().await;
+        drop(definer);
+        taker.await.expect("it goes on").expect("nobody alters sequences");
+        assert!(!locks.alters_numbers() && locks.0.state().is_idle());
     });
 }
 
