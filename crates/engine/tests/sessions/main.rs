@@ -3,6 +3,7 @@
 
 mod activity;
 mod altered;
+mod anew;
 mod clients;
 mod deferrable_keys;
 mod definitions;

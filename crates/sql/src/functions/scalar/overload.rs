@@ -421,3 +421,22 @@ fn part_of(arg: &ColumnarValue, first: usize, count: usize) -> Result<ArrayRef> 
 pub(crate) fn invalid_parameter(message: impl Into<String>) -> SqlError {
     SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringViewArray;
+
+    use super::*;
+
+    #[test]
+    fn a_call_has_so_many_rows_as_copies_of_its_constants_fit() {
+        let text = |len: usize| ColumnarValue::Scalar(ScalarValue::Utf8View(Some("x".repeat(len))));
+        let rows: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "c"]));
+        let array = ColumnarValue::Array(rows);
+        assert_eq!(rows_at_once(&[array.clone(), text(COPIED_BYTES_MAX / 4)]), 4);
+        assert_eq!(rows_at_once(&[array.clone(), text(2 * COPIED_BYTES_MAX)]), 1);
+        assert!(rows_at_once(&[array.clone()]) >= 1 << 16);
+        assert_eq!(part_of(&array, 1, 2).expect("rows").len(), 2);
+        assert_eq!(part_of(&text(1), 1, 2).expect("copies").len(), 2);
+    }
+}
