@@ -79,7 +79,9 @@ impl Connection {
             Ok(stream) => Rows::new(stream),
             Err(error) => return Ok(Err(error)),
         };
-        rows.lie_still(&mut self.session);
+        if let Err(error) = rows.lie_still(&mut self.session) {
+            return Ok(Err(error));
+        }
         self.session.show_cursor(&name, CursorInfo::new(text.as_str().into(), binary, hold));
         let bound = Some(Executed::Statement(Box::new(Statement::Query(query))));
         let formats = vec![i16::from(binary)];

@@ -435,7 +435,7 @@ mod tests {
         let array = ColumnarValue::Array(rows);
         assert_eq!(rows_at_once(&[array.clone(), text(COPIED_BYTES_MAX / 4)]), 4);
         assert_eq!(rows_at_once(&[array.clone(), text(2 * COPIED_BYTES_MAX)]), 1);
-        assert!(rows_at_once(&[array.clone()]) >= 1 << 16);
+        assert!(rows_at_once(std::slice::from_ref(&array)) >= 1 << 16);
         assert_eq!(part_of(&array, 1, 2).expect("rows").len(), 2);
         assert_eq!(part_of(&text(1), 1, 2).expect("copies").len(), 2);
     }

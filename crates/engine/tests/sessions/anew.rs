@@ -1,0 +1,51 @@
+//! Who writes tables anew, beside those who change rows of others.
+
+use super::writers::{World, after_crash};
+
+/// Tables that are there already are written anew, while others change rows of other tables.
+const ANEW: &[(&str, &str)] = &[
+    ("insert into wide select i, i from generate_series(1000, 90000) i", ""),
+    ("update wide set w = w + 1", ""),
+    ("delete from wide where id % 2 = 0", ""),
+    ("insert into wide values (1, 7)", ""),
+    ("truncate wide", ""),
+    ("insert into wide select i, i from generate_series(1, 90000) i", ""),
+    ("analyze wide", ""),
+];
+
+#[test]
+fn tables_are_written_anew_beside_who_changes_rows_of_others() {
+    for (end, expected) in [("commit", "90000"), ("rollback", "0")] {
+        let mut world = World::new(&format!("anew-{end}"));
+        world.play(&[
+            (3, "create table wide (id int primary key, w int)", ""),
+            (1, "begin", ""),
+            (1, "update t set v = 11 where id = 1", ""),
+            (0, "begin", ""),
+        ]);
+        for (statement, outcome) in ANEW {
+            world.play(&[(0, statement, outcome), (2, "update t set v = v + 1 where id = 3", "")]);
+        }
+        world.play(&[
+            (3, "select count(*) from wide", "0"),
+            (1, "update t set v = 12 where id = 2", ""),
+            (0, end, ""),
+            (3, "select count(*) from wide", expected),
+            (1, "commit", ""),
+            // Statements by themselves.
+            (1, "begin", ""),
+            (1, "update t set v = v where id = 1", ""),
+            (0, "insert into wide select i, i from generate_series(200000, 290000) i", ""),
+            (0, "update wide set w = w + 1", ""),
+            (0, "delete from wide where id >= 200000", ""),
+            (0, "reorganize table wide", ""),
+            (0, "analyze", ""),
+            (0, "vacuum analyze wide", ""),
+            (1, "commit", ""),
+            (3, "select count(*) from wide", expected),
+            (3, "select v from t where id < 4", &format!("11 12 {}", 30 + ANEW.len())),
+        ]);
+        world.check();
+        assert_eq!(after_crash(&world, end), format!("1,11 2,12 3,{}", 30 + ANEW.len()));
+    }
+}
