@@ -59,6 +59,17 @@ fn same<'a>(
     some.all(has_same) && others.next().is_none()
 }
 
+/// Whether a table is what it was, but for what is known of its rows.
+fn is_unchanged(now: &Arc<TableEntry>, then: &Arc<TableEntry>) -> bool {
+    let (new, old) = (&now.def, &then.def);
+    Arc::ptr_eq(now, then)
+        || now.trees().eq(then.trees())
+            && (new.id, &new.name, new.storage) == (old.id, &old.name, old.storage)
+            && (&new.schema, &new.primary_key) == (&old.schema, &old.primary_key)
+            && new.indexes.iter().map(Arc::as_ptr).eq(old.indexes.iter().map(Arc::as_ptr))
+            && Arc::ptr_eq(&new.constraints, &old.constraints)
+}
+
 /// Whether a table is what it was, but for what it refers to besides `to`.
 fn is_same(now: &Arc<TableEntry>, then: &Arc<TableEntry>, to: TableId) -> bool {
     let constraints = |entry: &TableEntry| {
@@ -91,10 +102,11 @@ impl Tables {
         self.get(self.0.names.get(&id)?)
     }
 
-    /// Whether they are all that the older ones are, and no other one refers to one of these.
+    /// Whether they are all that the older ones are, but for what is known of their rows, and no other one
+    /// refers to one of these.
     pub(crate) fn only_adds_to(&self, older: &Tables) -> bool {
         let is_same = |entry: &Arc<TableEntry>| {
-            self.by_id(entry.def.id).is_some_and(|newer| Arc::ptr_eq(newer, entry))
+            self.by_id(entry.def.id).is_some_and(|newer| is_unchanged(newer, entry))
         };
         let added = self.values().filter(|entry| older.by_id(entry.def.id).is_none());
         let mut referred = added.flat_map(|entry| &entry.def.constraints.foreign_keys);
@@ -114,7 +126,7 @@ impl Tables {
     /// as these have to do with it.
     pub(crate) fn has_as_in(&self, older: &Tables, id: TableId) -> bool {
         let (Some(now), Some(then)) = (self.by_id(id), older.by_id(id)) else { return false };
-        Arc::ptr_eq(now, then)
+        is_unchanged(now, then)
             && same(self.referring(id), older.referring(id), id)
             && same(self.referred(now), older.referred(then), id)
     }
