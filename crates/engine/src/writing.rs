@@ -146,18 +146,23 @@ impl<'a> Writing<'a> {
     }
 
     /// First the tables: a transaction that waits for the right to define has no definitions yet, and can let go.
+    /// Others may have written them anew meanwhile, so that they have other trees: nobody does any more when
+    /// the transaction has the right, and it locks them as they are then.
     async fn define_alone(&self, block: &Block, entry: &Arc<TableEntry>) -> SqlResult<()> {
         if entry.lies_elsewhere() {
             return block.exclude(&self.wait).await;
         }
-        let snapshot = self.snapshot();
         let whole = |entry: &Arc<TableEntry>| (LockKey::of_table(entry.tree_id), LockMode::Update);
-        let tables = match self.db.has_table_alone(snapshot, entry) {
-            true => vec![whole(entry)],
-            false => snapshot.around(entry).map(whole).collect(),
-        };
-        self.lock(tables).await?;
-        block.define(&self.wait).await?;
+        if self.db.has_table_alone(self.snapshot(), entry) {
+            self.lock(vec![whole(entry)]).await?;
+            block.define(&self.wait).await?;
+        } else {
+            self.lock(self.snapshot().around(entry).map(whole).collect()).await?;
+            block.define(&self.wait).await?;
+            let now = block.changed();
+            let entry = now.table_by_id(entry.def.id).ok_or_else(|| block.overtaken())?;
+            self.lock(now.around(entry).map(whole).collect()).await?;
+        }
         block.note_kept(&[entry.def.id]);
         Ok(())
     }

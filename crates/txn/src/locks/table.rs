@@ -370,9 +370,9 @@ impl WriteRight {
 impl Drop for Held {
     fn drop(&mut self) {
         let shared = &self.locks.0;
-        let queues = shared.state().leave(self.id);
-        // It is none if this one has altered nothing.
+        // It is none if this one has altered nothing. Before it lets the next one define, who may alter, too.
         let _ = shared.altering.compare_exchange(self.id, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let queues = shared.state().leave(self.id);
         queues.iter().for_each(|queue| queue.wake_all());
         shared.waiting.wake_all();
     }
