@@ -110,7 +110,7 @@ def without_room(server, checks, before):
     checks.check("without room: answers", small == [["x" * 100 + "17"]], small)
 
 
-# What frees space, one after the other. Each is undone first, where a block may have it.
+# Statements that free space, one after the other. Each is undone first, where a block may have it.
 FREEING = {
     "delete of one": ("delete from kept where a = 1", "kept", "delete from kept where a = 2"),
     "delete of some": ("delete from kept where a <= 300", "kept", None),

@@ -218,7 +218,7 @@ impl Committing {
             snapshot.forget_dropped();
             snapshot.forget_comments();
         }
-        // What statements about rows add they have reserved themselves.
+        // Statements about rows have reserved the space of their rows themselves.
         let adds_trees = !snapshot.trees_since(first_new).is_empty();
         let spent = (!adds_trees).then(|| store.spend_reserve());
         let visible = versions.visible();

@@ -35,7 +35,8 @@ use crate::settings::Settings;
 use crate::stream::rows::QueryRows;
 use crate::system::catalog::SystemCatalog;
 
-/// How often one that has locked nothing else tries to have a table for itself, and lets others go first.
+/// How often one that has locked nothing else tries to have a table for itself, and lets others go
+/// first.
 const ATTEMPTS: u32 = 8;
 
 /// A query that finds the rows which a statement changes, or those that it adds.
@@ -121,8 +122,9 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Has a table for itself from now on, with those that refer to it and to which it refers; others go on with
-    /// other tables. Who did not have it may find what others have done to it since the statement began.
+    /// Has a table for itself from now on, with those that refer to it and to which it refers;
+    /// others go on with other tables. Who did not have it may find what others have done to it
+    /// since the statement began.
     ///
     /// # Errors
     /// As [`Writing::lock`] and [`Block::define`].
@@ -145,9 +147,9 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// First the tables: a transaction that waits for the right to define has no definitions yet, and can let go.
-    /// Others may have written them anew meanwhile, so that they have other trees: nobody does any more when
-    /// the transaction has the right, and it locks them as they are then.
+    /// First the tables: a transaction that waits for the right to define has no definitions yet,
+    /// and can let go. Others may have written them anew meanwhile, so that they have other trees:
+    /// nobody does any more when the transaction has the right, and it locks them as they are then.
     async fn define_alone(&self, block: &Block, entry: &Arc<TableEntry>) -> SqlResult<()> {
         if entry.lies_elsewhere() {
             return block.exclude(&self.wait).await;
@@ -297,8 +299,8 @@ impl<'a> Writing<'a> {
         self.db.versions().note_given(&self.catalog.given());
     }
 
-    /// The statement has altered sequences: who takes numbers waits for the transaction from now on. One that ends
-    /// with the statement is about to.
+    /// The statement has altered sequences: who takes numbers waits for the transaction from now
+    /// on. One that ends with the statement is about to.
     ///
     /// # Errors
     /// XX000 when the transaction has ended.

@@ -25,12 +25,12 @@ pub(crate) struct Rows {
     is_over: bool,
     /// Rows taken so far.
     pub position: u64,
-    /// What it has in the session's account since it lay still.
+    /// Bytes in the session's account since it lay still.
     held: Option<Held>,
 }
 
-/// Memory of a query that lies still: its plan, its tasks, and the first of its rows. Some 60 KiB were
-/// measured for one of few rows, 300 KiB for one of 1,000 rows of 1 KiB each among thousands.
+/// Memory of a query that lies still: its plan, its tasks, and the first of its rows. Some 60 KiB
+/// were measured for one of few rows, 300 KiB for one of 1,000 rows of 1 KiB each among thousands.
 const STILL_BYTES: usize = 96 << 10;
 
 impl Rows {

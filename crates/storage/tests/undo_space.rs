@@ -115,7 +115,7 @@ fn deletions_on_a_full_disk_are_undone() {
                 let (undo, reserve) = (store.undo_space(), store.spend_reserve());
                 let gone = delete(&tree, &undo, &some(&mut prng, ROWS)).await;
                 if store.reserve(16).await.is_ok() && prng.chance(0.5) {
-                    // What is undone changes the pages once more then.
+                    // Undoing changes the pages once more then.
                     store.checkpoint().await.unwrap();
                 }
                 drop(reserve);

@@ -215,13 +215,13 @@ impl ReadView {
         self.is_overtaken(tree, keys, |_| true)
     }
 
-    /// Whether others have deleted one of these rows since the version, or changed one of its unique
-    /// keys: who refers to it is in the way of no other change.
+    /// True if others have deleted one of these rows since the version, or changed one of its
+    /// unique keys: who refers to it is in the way of no other change.
     pub fn is_key_outdated<'a>(&self, tree: TreeId, keys: impl Iterator<Item = &'a [u8]>) -> bool {
         self.is_overtaken(tree, keys, |record| !record.keeps_key)
     }
 
-    /// Whether others have committed a change that counts of one of the entries since the version.
+    /// True if others have committed a change that counts of one of the entries since the version.
     fn is_overtaken<'a>(
         &self,
         tree: TreeId,

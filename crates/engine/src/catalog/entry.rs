@@ -110,7 +110,7 @@ impl TableEntry {
         self.columns.as_ref().map(Columns::stored)
     }
 
-    /// Whether its rows are at a location of their own.
+    /// True if its rows are at a location of their own.
     pub(crate) fn lies_elsewhere(&self) -> bool {
         self.columns.as_ref().is_some_and(|columns| columns.remote.is_some())
     }

@@ -59,7 +59,7 @@ fn same<'a>(
     some.all(has_same) && others.next().is_none()
 }
 
-/// Whether a table is what it was, but for what is known of its rows.
+/// True if nothing of a table has changed but the statistics of its rows.
 fn is_unchanged(now: &Arc<TableEntry>, then: &Arc<TableEntry>) -> bool {
     let (new, old) = (&now.def, &then.def);
     Arc::ptr_eq(now, then)
@@ -102,8 +102,8 @@ impl Tables {
         self.get(self.0.names.get(&id)?)
     }
 
-    /// Whether they are all that the older ones are, but for what is known of their rows, and no other one
-    /// refers to one of these.
+    /// True if all older tables are there unchanged, but for their statistics, and no other table
+    /// refers to one of them.
     pub(crate) fn only_adds_to(&self, older: &Tables) -> bool {
         let is_same = |entry: &Arc<TableEntry>| {
             self.by_id(entry.def.id).is_some_and(|newer| is_unchanged(newer, entry))

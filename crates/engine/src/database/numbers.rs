@@ -39,13 +39,13 @@ impl Database {
         }
     }
 
-    /// Whether a transaction that has not ended has altered sequences.
+    /// True if a transaction that has not ended has altered sequences.
     pub(crate) fn alters_numbers(&self) -> bool {
         self.versions().locks().alters_numbers()
     }
 
-    /// Waits until no other transaction has altered sequences without having ended: what comes then goes by
-    /// what they are then.
+    /// Waits until no other transaction has altered sequences without having ended: what comes then
+    /// goes by what they are then.
     ///
     /// # Errors
     /// 40P01, 55P03, 57014.

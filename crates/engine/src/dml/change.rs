@@ -107,8 +107,8 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
     if done { check_now(writing, due).await } else { Ok(()) }
 }
 
-/// The same for rows that go, where the disk was full: pages that have changed until now do not count behind
-/// a checkpoint, and the rows that stay may need fewer pages than those that go.
+/// The same for rows that go, where the disk was full: pages that have changed until now do not
+/// count behind a checkpoint, and the rows that stay may need fewer pages than those that go.
 async fn attempt_again(writing: &Writing<'_>, changes: Vec<Change>) -> SqlResult<bool> {
     freeing::make_room(writing).await?;
     match attempt(writing, changes.clone(), false).await {
@@ -389,8 +389,8 @@ async fn apply_all(
     Ok(())
 }
 
-/// Makes sure of space for a checkpoint with all pages that are going to change: those of a statement
-/// that is undone have changed, too.
+/// Makes sure of space for a checkpoint with all pages that are going to change: those of a
+/// statement that is undone have changed, too.
 ///
 /// Errors: 53100; nothing has changed then.
 async fn make_sure_of_space(trees: &[&Entries], store: &Store, block: &Block) -> SqlResult<()> {

@@ -480,7 +480,8 @@ impl Entries {
     }
 }
 
-/// Notes which rows stay with their unique keys: those whose entries of unique indexes stay as well.
+/// Notes which rows stay with their unique keys: those whose entries of unique indexes stay as
+/// well.
 async fn note_kept_keys(all: &mut [Entries], row_key: &[KeyColumn]) {
     let mut moved = BTreeSet::new();
     for index in all.iter().filter(|entries| !entries.is_of_rows && entries.unique.is_some()) {

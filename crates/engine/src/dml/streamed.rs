@@ -1,9 +1,9 @@
 //! `UPDATE` and `DELETE` of more rows than are changed in place. Rows are changed as they are found, and go
 //! to a load that writes the table's trees anew; so no number of rows needs more memory.
 //!
-//! Until a statement has found more rows than that, it shares the table. Then it gives up what it has
-//! found, for it would wait with the memory of its query for others that may wait for memory, and looks
-//! again when it has the table for itself.
+//! Until a statement has found more rows than that, it shares the table. Then it gives up what it
+//! has found, for it would wait with the memory of its query for others that may wait for memory,
+//! and looks again when it has the table for itself.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

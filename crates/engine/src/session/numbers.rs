@@ -9,8 +9,8 @@ use crate::catalog::snapshot::{Numbered, Snapshot};
 use crate::numbers::Given;
 
 impl Session {
-    /// Before a query that takes numbers: it waits for who has altered sequences, so that it takes none by what
-    /// they were.
+    /// Before a query that takes numbers: it waits for who has altered sequences, so that it takes
+    /// none by what they were.
     ///
     /// # Errors
     /// 40P01, 55P03, 57014.
@@ -31,7 +31,7 @@ impl Session {
     }
 }
 
-/// Whether a statement makes other sequences of those that others may take numbers of.
+/// True if a statement alters or drops sequences that others may take numbers of.
 pub(super) fn alters_numbers(statement: &Statement, snapshot: &Snapshot) -> bool {
     let has_numbers = |name: &str| {
         let entry = snapshot.tables.get(name);

@@ -281,8 +281,8 @@ async fn lock_each(
     Ok(())
 }
 
-/// Whether others have changed a row since the view in a way that a lock of it does not allow: who refers
-/// to a row lets others change what is no key.
+/// True if others have changed a row since the view in a way that a lock of it does not allow: who
+/// refers to a row lets others change what is no key.
 fn is_outdated(view: &ReadView, (LockKey { tree, key }, mode): &(LockKey, LockMode)) -> bool {
     let key = std::iter::once(key.as_slice());
     match mode {

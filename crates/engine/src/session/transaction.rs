@@ -282,8 +282,8 @@ impl Session {
         Ok(())
     }
 
-    /// Before a transaction that is to write takes the snapshot that it keeps: who writes alone has ended, so that
-    /// the snapshot has what that one has made of definitions.
+    /// Before a transaction that is to write takes the snapshot that it keeps: who writes alone has
+    /// ended, so that the snapshot has what that one has made of definitions.
     ///
     /// # Errors
     /// As [`Block::begin`].

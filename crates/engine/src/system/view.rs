@@ -56,7 +56,8 @@ pub struct SessionView {
     pub(crate) given: GivenNumbers,
     /// Whether the session is in a transaction block.
     pub(crate) in_block: bool,
-    /// Whether the session's transaction keeps a version of the catalog that others may have gone on from.
+    /// True if the session's transaction keeps a version of the catalog that others may have
+    /// replaced.
     pub(crate) keeps_version: bool,
     /// Whether functions with an effect are refused.
     pub(crate) reads_only: bool,
@@ -241,8 +242,8 @@ impl SessionView {
         self.snapshot.sequences.get(name)
     }
 
-    /// What a sequence that is `seen` goes by now: numbers belong to no version of the catalog, whichever
-    /// the transaction keeps. `None` when it has gone.
+    /// The present state of a sequence that is `seen`: numbers belong to no version of the catalog,
+    /// whichever the transaction keeps. `None` when it has gone.
     pub fn numbers_now<'a>(
         &self,
         key: SequenceKey,

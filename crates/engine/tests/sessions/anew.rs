@@ -1,4 +1,4 @@
-//! Who writes tables anew, beside those who change rows of others.
+//! Statements that write tables anew, beside those that change rows of other tables.
 
 use super::writers::{WAITING, World, after_crash};
 
@@ -50,7 +50,8 @@ fn tables_are_written_anew_beside_who_changes_rows_of_others() {
     }
 }
 
-/// Each of two finds the table that the other one has written anew while it waited, by its new trees.
+/// Each of two finds the table that the other one has written anew while it waited, by its new
+/// trees.
 #[test]
 fn who_has_waited_to_write_a_table_anew_has_it_as_it_is_then() {
     let mut world = World::new("anew-twice");

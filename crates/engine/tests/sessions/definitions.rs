@@ -396,7 +396,8 @@ fn a_statement_by_itself_lets_others_change_definitions_first() {
     ]);
 }
 
-/// The parts of a statement have found definitions that others have changed before it had its table.
+/// The parts of a statement have found definitions that others have changed before it had its
+/// table.
 #[test]
 fn a_with_that_waited_to_have_a_table_goes_by_definitions_as_they_are() {
     let many = "with a as (insert into noted values (1) returning id) \

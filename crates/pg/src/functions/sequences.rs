@@ -61,7 +61,7 @@ fn sequence<'a>(view: &'a View, argument: &SystemValue) -> SqlResult<Sequence<'a
     }
 }
 
-/// What the sequence gives numbers by.
+/// The definition by which the sequence gives numbers.
 fn numbers<'a>(view: &View, sequence: &Sequence<'a>) -> SqlResult<Cow<'a, Numbers>> {
     view.numbers_now(sequence.key(), sequence.numbers).ok_or_else(|| {
         let message = format!("relation \"{}\" does not exist", sequence.name);

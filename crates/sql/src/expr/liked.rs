@@ -33,7 +33,7 @@ impl Liked {
         Liked { like: Arc::new(like), pattern }
     }
 
-    /// What it was made of.
+    /// The library's expression, from which it was made.
     pub(crate) fn like(&self) -> &LikeExpr {
         &self.like
     }

@@ -11,7 +11,7 @@ const STEPS_AT_ONCE: usize = 1 << 20;
 
 /// A pattern of `LIKE` or `ILIKE`, whose escape character is the backslash.
 pub(crate) struct Pattern {
-    /// What stands between `%`.
+    /// The pieces between `%`.
     parts: Vec<Part>,
     /// `%` stands before the first part.
     begins_open: bool,

@@ -7,11 +7,13 @@ use datafusion_sql::sqlparser::ast::Expr;
 use crate::parse::statement::query::Query;
 use crate::walk::visit_expressions;
 
-/// Functions that give numbers of sequences, set them or tell them: who alters a sequence keeps them out.
+/// Functions that give numbers of sequences, set them or tell them: who alters a sequence keeps
+/// them out.
 const OF_NUMBERS: [&str; 5] = ["currval", "lastval", "nextval", "pg_sequence_last_value", "setval"];
 
 impl Query {
-    /// Whether it calls functions that have to do with numbers of sequences; not by its views.
+    /// True if it calls functions that have to do with numbers of sequences; its views do not
+    /// count.
     pub fn takes_numbers(&self) -> bool {
         let called = visit_expressions(&*self.ast, |expr| {
             let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };

@@ -508,8 +508,8 @@ pub(crate) struct NewPage<'s> {
 }
 
 impl<'s> NewPage<'s> {
-    /// Allocates a page, one of those that are `held` if there are some. It is a free one until its owner makes something of it: somebody who knew
-    /// it in an earlier life may look at it now.
+    /// Allocates a page, one of those that are `held` if there are some. It is a free one until its
+    /// owner makes something of it: somebody who knew it in an earlier life may look at it now.
     ///
     /// # Errors
     /// `Full`, `Io` when the disk is full, `Poisoned`.

@@ -177,7 +177,7 @@ fn take_next_log(space: &mut Space, header: &Header, frames_behind: u64) -> Resu
 /// Puts what was logged since the checkpoint into its trees. The log begins anew with another checkpoint,
 /// also where nothing has come of what was logged: else frames behind the next one would be of the run before.
 async fn recover(store: Store, logged: Entries, progress: &Arc<RecoveryProgress>) -> Result<Store> {
-    // What was committed had its space: where the disk is full now, that is the reserve.
+    // Committed changes had their space: where the disk is full now, that is the reserve.
     let _reserve = store.spend_reserve();
     recover::replay(&store, logged, progress).await?;
     progress.begin(RecoveryPhase::Checkpoint, 0);

@@ -131,8 +131,8 @@ impl Tree {
         }
     }
 
-    /// Waits until the pool is not crowded. What undoes goes on where the disk is too full for that:
-    /// the pages that it changes are mostly those that were changed before.
+    /// Waits until the pool is not crowded. What undoes goes on where the disk is too full for
+    /// that: the pages that it changes are mostly those that were changed before.
     async fn wait_for_room(&self, change: Change<'_>) -> Result<()> {
         let claim = self.purpose(change.claim());
         if !self.store.is_crowded(claim) {

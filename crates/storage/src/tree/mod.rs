@@ -122,7 +122,7 @@ impl Tree {
         }
     }
 
-    /// What pages are wanted for: what undoes, and what the catalog says at the end of a statement,
+    /// The purpose of pages: undoing, and the catalog's records at the end of a statement,
     /// has been promised before.
     fn purpose(&self, claim: Claim) -> Claim {
         let is_promised = self.goes_back || self.shared.id == self.store.catalog;

@@ -18,7 +18,7 @@ impl LockKey {
         LockKey { tree, key: vec![] }
     }
 
-    /// Whether it is a whole table.
+    /// True if it is a whole table.
     pub fn is_table(&self) -> bool {
         self.key.is_empty()
     }

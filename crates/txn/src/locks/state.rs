@@ -41,7 +41,7 @@ struct Writer {
 #[derive(Default)]
 struct Lock {
     holders: Vec<(u64, LockMode)>,
-    /// Who waits for it, in the order in which they came: they get it in this order.
+    /// Transactions that wait for it, in the order in which they came and get it.
     wanted: Vec<(u64, LockMode)>,
     waiting: Arc<WaitQueue>,
 }
@@ -73,8 +73,8 @@ impl Lock {
         self.holders.iter().chain(before).filter(in_the_way).map(|(other, _)| *other)
     }
 
-    /// Whether one may pass those that wait: as long as they are kept out by others, who lets it in keeps
-    /// nobody waiting that could go on. Whoever could go on now has it as good as got.
+    /// True if one may pass those that wait: as long as they are kept out by others, who lets it in
+    /// keeps nobody waiting that could go on. Whoever could go on now has it as good as got.
     fn lets_pass(&self, id: u64, mode: LockMode) -> bool {
         let held = |(holder, held): &(u64, LockMode)| *holder != id && held.conflicts(mode);
         let is_next = |(other, wanted): &(u64, LockMode)| {
@@ -148,8 +148,8 @@ impl State {
         !waits_in_vain
     }
 
-    /// One waits for the end of the one who may change definitions, with or without a right of its own; not when
-    /// that would be in a circle.
+    /// One waits for the end of the one who may change definitions, with or without a right of its
+    /// own; not when that would be in a circle.
     pub(super) fn begin_await(&mut self, id: u64, session: Option<u64>) -> bool {
         if !self.writers.contains_key(&id) {
             self.defining.insert(id, session);
@@ -218,9 +218,10 @@ impl State {
         Some(())
     }
 
-    /// Locks a key, unless others are in the way: whether it has it. One that comes to a row passes those
-    /// that wait for it where it may share the row with who has it, as in PostgreSQL; one that comes to a table
-    /// does not, or who wants all of it would wait as long as others come that share it.
+    /// Locks a key, unless others are in the way: whether it has it. One that comes to a row passes
+    /// those that wait for it where it may share the row with who has it, as in PostgreSQL; one
+    /// that comes to a table does not, or who wants all of it would wait as long as others come
+    /// that share it.
     pub(super) fn take(&mut self, id: u64, key: &LockKey, mode: LockMode) -> bool {
         let writer = self.writers.get_mut(&id).expect("who locks has the right to write");
         let lock = self.locks.entry(key.clone()).or_default();
@@ -276,7 +277,7 @@ impl State {
             self.locks.remove(&key);
             return None;
         }
-        // One that has it now keeps out the same as before.
+        // A waiter that has it now keeps out the same as before.
         let has_it = lock.holders.iter().any(|(holder, held)| *holder == id && *held >= mode);
         let was_last = place == lock.wanted.len();
         (!has_it && !was_last).then(|| lock.waiting.clone())

@@ -64,7 +64,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Of those that wait for the right to write.
     waiting: WaitQueue,
-    /// The one that has altered sequences and has not ended; 0 is none. There is one at most that may.
+    /// The one that has altered sequences and has not ended; 0 is none. There is one at most that
+    /// may.
     altering: AtomicU64,
 }
 
@@ -125,7 +126,7 @@ impl Locks {
         Some(right)
     }
 
-    /// Whether one that has altered sequences has not ended.
+    /// True if a transaction that has altered sequences has not ended.
     pub fn alters_numbers(&self) -> bool {
         self.0.altering.load(Ordering::Acquire) != 0
     }
@@ -220,7 +221,8 @@ impl WriteRight {
         wait.bound(self, may_define).await
     }
 
-    /// Sequences are altered under the right: who takes numbers from now on waits until it has gone.
+    /// Sequences are altered under the right: who takes numbers from now on waits until it has
+    /// gone.
     ///
     /// # Panics
     /// If it may not change definitions.
@@ -370,7 +372,8 @@ impl WriteRight {
 impl Drop for Held {
     fn drop(&mut self) {
         let shared = &self.locks.0;
-        // It is none if this one has altered nothing. Before it lets the next one define, who may alter, too.
+        // It is none if this one has altered nothing. Before it lets the next one define, who may
+        // alter, too.
         let _ = shared.altering.compare_exchange(self.id, 0, Ordering::AcqRel, Ordering::Relaxed);
         let queues = shared.state().leave(self.id);
         queues.iter().for_each(|queue| queue.wake_all());

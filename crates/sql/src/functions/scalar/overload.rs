@@ -386,7 +386,8 @@ impl Overload {
     }
 }
 
-/// Rows for which a function is called at once: each has a copy of the arguments that are constants.
+/// Rows for which a function is called at once: each has a copy of the arguments that are
+/// constants.
 fn rows_at_once(args: &[ColumnarValue]) -> usize {
     let bytes: usize = args.iter().map(copied_bytes).sum();
     (COPIED_BYTES_MAX / bytes.max(1)).max(1)

@@ -8,7 +8,7 @@ use runtime::sync::Cancel;
 use super::*;
 use LockMode::{KeyShare, NoKeyUpdate, Share, Update};
 
-/// One that has the right to write.
+/// A transaction that has the right to write.
 fn one(locks: &Locks) -> WriteRight {
     locks.try_share().expect("nobody writes alone")
 }
@@ -17,7 +17,7 @@ fn count_waiting(right: &WriteRight) -> usize {
     right.0.locks.shown().iter().filter(|lock| !lock.is_granted).count()
 }
 
-/// One that waits for a key until it has it, or is told to end.
+/// A transaction that waits for a key until it has it, or is told to end.
 struct Waiter {
     _right: WriteRight,
     cancel: Cancel,
@@ -40,7 +40,7 @@ impl Waiter {
         Waiter { _right: right, cancel, task }
     }
 
-    /// Whether it has the key by now; it is given the time to take it.
+    /// True if it has the key by now; it is given the time to take it.
     async fn has_it(&self) -> bool {
         for _ in 0..64 {
             runtime::yield_now().await;
@@ -83,7 +83,7 @@ fn who_may_share_a_row_with_those_that_have_it_passes_those_that_wait() {
         let waits = Waiter::new(&locks, Update).await;
         other.lock(key("a", Share), &short()).await.expect("it may share the row");
         let behind = Waiter::new(&locks, NoKeyUpdate).await;
-        // Who has a part of it goes before those that wait for that.
+        // A holder of a part of it goes before those that wait for that.
         drop(other);
         first.lock(key("a", Update), &short()).await.expect("nobody else has it");
         assert_eq!(state(one(&locks).lock(key("a", KeyShare), &short()).await), "55P03");
@@ -147,7 +147,8 @@ fn who_waits_behind_another_one_is_a_part_of_circles() {
     });
 }
 
-/// Many, each of which locks rows in some order and modes: in the end all have gone on, or failed in a circle.
+/// Many, each of which locks rows in some order and modes: in the end all have gone on, or failed
+/// in a circle.
 #[test]
 fn whatever_they_want_nobody_waits_forever() {
     const MODES: [LockMode; 4] = [KeyShare, Share, NoKeyUpdate, Update];
