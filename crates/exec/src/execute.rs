@@ -66,7 +66,7 @@ async fn watched(run: &Arc<Run>, plan: &Plan, output: Arc<dyn Output>) -> SqlRes
             listening = false;
             run.fail(SqlError::cancelled());
         }
-        poll_caught(work.as_mut(), cx)
+        poll_caught(&run.query, work.as_mut(), cx)
     })
     .await;
     match result {

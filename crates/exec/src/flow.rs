@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use types::SqlResult;
 
 use crate::batch;
+use crate::codegen::make_asked;
 use crate::footprint::{WAITING_BYTES, batch_bytes};
 use crate::lookup::LookupOp;
 use crate::map::Map;
@@ -76,6 +77,7 @@ impl Flow {
         let stage = Arc::clone(&self.stage);
         while let Some(Waiting { at, rows: batch, held }) = self.stack.pop() {
             breathe().await;
+            make_asked(&stage.run.query).await;
             if stage.is_stopped() {
                 self.stack.clear();
                 return Ok(());

@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod batch;
+mod codegen;
 mod codes;
 mod collect;
 mod cte;
@@ -60,6 +61,7 @@ mod unnest;
 mod window;
 mod workspace;
 
+pub use codegen::codegen;
 pub use execute::execute;
 pub use footprint::batch_bytes;
 pub use join_filter::JoinFilter;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use plan::codegen;
 use types::{SqlError, SqlResult};
 
 use crate::footprint::batch_bytes;
@@ -141,7 +142,8 @@ impl Pace {
         let work = move || {
             let _permit = permit;
             let busy_ns = &run.query.progress.node(theirs.node()).busy_ns;
-            timed(busy_ns, || plan::limits::with_limits(within, || theirs.apply(rows)))
+            let applied = || plan::limits::with_limits(within, || theirs.apply(rows));
+            timed(busy_ns, || codegen::with(run.query.codegen.clone(), applied))
         };
         let done = runtime::offload(work).await;
         let applied = done.map_err(|aborted| {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use plan::codegen::Codegen;
 use runtime::sync::{Cancel, Permits, Semaphore};
 use types::SqlResult;
 
@@ -53,6 +54,8 @@ pub struct Query {
     pub cancel: Cancel,
     /// How many expressions are computed beside the workers at once.
     pub beside: Semaphore,
+    /// Makes machine code of its expressions; `None`: they are interpreted.
+    pub codegen: Option<Arc<Codegen>>,
     /// Where tasks and rows are counted.
     pub progress: Arc<Progress>,
     /// What its operators may hold.
@@ -75,6 +78,7 @@ impl Query {
             permits,
             cancel,
             beside: Semaphore::new(BESIDE_MAX),
+            codegen: None,
             progress,
             memory: Grant::unlimited(),
             spill_path: None,

@@ -7,10 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use plan::codegen;
 use types::{SqlError, SqlResult};
 
 use crate::limits::Whole;
 use crate::notify::WaitGroup;
+use crate::query::Query;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::source::LocalFuture;
@@ -117,7 +119,8 @@ impl TaskGuard {
         cx: &mut Context<'_>,
     ) -> Poll<SqlResult<()>> {
         let limits = &self.group.limits[self.worker];
-        let polled = plan::limits::with_limits(limits.clone(), || poll_caught(work, cx));
+        let query = &self.group.run.query;
+        let polled = plan::limits::with_limits(limits.clone(), || poll_caught(query, work, cx));
         limits.values.give_back();
         polled
     }
@@ -190,10 +193,12 @@ impl Future for Task {
 
 /// Polls `work`; a panic becomes XX000.
 pub(crate) fn poll_caught<T>(
+    query: &Query,
     work: Pin<&mut (dyn Future<Output = SqlResult<T>> + '_)>,
     cx: &mut Context<'_>,
 ) -> Poll<SqlResult<T>> {
-    match catch_unwind(AssertUnwindSafe(|| work.poll(cx))) {
+    let poll = || codegen::with(query.codegen.clone(), || work.poll(cx));
+    match catch_unwind(AssertUnwindSafe(poll)) {
         Ok(poll) => poll,
         Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
     }

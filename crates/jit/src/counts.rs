@@ -25,6 +25,22 @@ pub struct Counts {
     pub generator: u64,
 }
 
+impl Counts {
+    /// All of them, by what became of the functions.
+    pub fn named(&self) -> [(&'static str, u64); 1 + NotCompiled::REASONS] {
+        [
+            ("compiled", self.compiled),
+            ("processor", self.processor),
+            ("executable_memory", self.executable_memory),
+            ("budget", self.budget),
+            ("steps", self.steps),
+            ("column", self.column),
+            ("types", self.types),
+            ("generator", self.generator),
+        ]
+    }
+}
+
 /// The counts while they change.
 #[derive(Default)]
 pub(crate) struct Counters {

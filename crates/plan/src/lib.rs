@@ -3,10 +3,12 @@
 //! A plan is a tree of [`Node`]s. It says *what* each operator does and over which access path; how
 //! its work is decomposed into tasks is the business of `exec`. The same plan runs in all execution
 //! modes. Beside plans stand the expressions that they hold ([`expr`]), what they say of a
-//! database's objects ([`catalog`], [`constraints`], [`sequence`]), and the limits that planning
-//! and expressions keep to ([`limits`]). Plain functions: no I/O, no clock, no `async fn`.
+//! database's objects ([`catalog`], [`constraints`], [`sequence`]), the limits that planning and
+//! expressions keep to ([`limits`]), and what becomes of expressions as machine code ([`codegen`]).
+//! Plain functions: no I/O, no clock, no `async fn`.
 
 pub mod catalog;
+pub mod codegen;
 pub mod constraints;
 pub mod expr;
 pub mod generated;

@@ -42,6 +42,7 @@ mod walk;
 pub use crate::analyze::expression::{parse_aggregate, parse_expr};
 pub use crate::analyze::system::{SystemFunction, SystemValue, system_column};
 pub use crate::analyze::view::view_columns;
+pub use crate::expr::typed::{CodeTotals, code_totals};
 pub use crate::functions::library::{function_names, has_function};
 pub use arguments::arguments;
 pub use catalog::view::ViewDef;

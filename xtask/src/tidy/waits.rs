@@ -15,6 +15,8 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "crates/engine/src/planning.rs",
             // An expression that takes long for one row cannot either.
             "crates/exec/src/pieces.rs",
+            // Nor can the code generator.
+            "crates/exec/src/codegen.rs",
             // A password's hash, and a look at the machine.
             "crates/server/src/http/console/visitor.rs",
             "crates/server/src/http/console/mod.rs",
@@ -29,6 +31,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             // Within one poll, or one call of the planner.
             "crates/types/src/zone.rs",
             "crates/plan/src/limits.rs",
+            "crates/plan/src/codegen.rs",
             // Of no session: programs of regular expressions.
             "crates/sql/src/functions/scalar/regexps.rs",
         ],

@@ -17,13 +17,16 @@ use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::utils::collect_columns;
-use ir::{Program, Refused, Value};
+use ir::{Refused, Value};
 use plan::expr::{is_of, widened_columns};
 use types::SqlResult;
 
 use crate::walk::nodes::Nodes;
+use code::Code;
+pub use code::{CodeTotals, code_totals};
 use lower::Lowering;
 
+mod code;
 mod lower;
 #[cfg(test)]
 mod tests;
@@ -32,7 +35,8 @@ mod tests;
 #[derive(Debug, Clone)]
 pub(super) struct Typed {
     library: Arc<dyn PhysicalExpr>,
-    program: Arc<Program>,
+    /// Shared by all clones, so that each has the machine code of the others.
+    code: Arc<Code>,
     /// The columns that the program reads, each once, and the types that it was made for.
     columns: Vec<Arc<dyn PhysicalExpr>>,
     types: Arc<[DataType]>,
@@ -59,7 +63,7 @@ impl Typed {
         let types = columns.iter().map(|column| column.data_type(schema));
         Some(Typed {
             library: Arc::clone(library),
-            program: Arc::new(program),
+            code: Code::new(program),
             types: types.collect::<Result<_>>().ok()?,
             columns,
             ty: library.data_type(schema).ok()?,
@@ -74,7 +78,7 @@ impl Typed {
         };
         let columns: Option<Vec<&ArrayRef>> =
             self.columns.iter().zip(self.types.iter()).map(found).collect();
-        self.program.run(&columns.ok_or(Refused)?, batch.num_rows())
+        self.code.run(&columns.ok_or(Refused)?, batch.num_rows())
     }
 }
 

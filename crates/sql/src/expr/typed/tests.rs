@@ -22,6 +22,7 @@ use crate::expr::scalar;
 use crate::expr::scalar::compile_physical;
 use crate::expr::typed::Typed;
 
+mod coded;
 mod forms;
 mod grow;
 
@@ -150,6 +151,29 @@ struct Counts {
     programs: u64,
     refused: u64,
     failed: u64,
+    /// Rows that code went through, and functions that there are.
+    coded_rows: u64,
+    functions: u64,
+}
+
+/// Of so many expressions one is compiled to machine code, too: a debug build of the generator takes
+/// some milliseconds for each.
+const PER_CODED: u64 = 2;
+
+/// That machine code makes of the batch what the library does, and refuses what programs refuse.
+fn check_coded(
+    typed: &Node,
+    batch: &RecordBatch,
+    expected: &Result<ArrayRef, String>,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    let (got, figures) = coded::forced(|| value(typed, batch));
+    counts.coded_rows += figures.compiled_rows;
+    counts.functions += figures.functions;
+    if let Some(why) = figures.why {
+        return Err(format!("not compiled: {why}"));
+    }
+    difference(&got, expected).map_err(|why| format!("compiled: {why}"))
 }
 
 fn check(seed: u64, counts: &mut Counts) -> Result<(), String> {
@@ -171,7 +195,11 @@ fn check(seed: u64, counts: &mut Counts) -> Result<(), String> {
     let compared = difference(&value(&typed, &batch), &expected)
         .and_then(|()| check_words(&text, &batch, &expected))
         .and_then(|()| difference(&of_chosen(&typed, &batch, &chosen), &some))
-        .and_then(|()| check_alone(&library, &batch, &mut random, &text));
+        .and_then(|()| check_alone(&library, &batch, &mut random, &text))
+        .and_then(|()| match seed.is_multiple_of(PER_CODED) {
+            true => check_coded(&typed, &batch, &expected, counts),
+            false => Ok(()),
+        });
     compared.map_err(|why| format!("DOVETAIL_FIRST_SEED={seed}: {text}\n    {why}"))
 }
 
@@ -191,9 +219,11 @@ fn programs_are_the_library_s_equals() {
     if total < EXPRESSIONS {
         return;
     }
-    let Counts { unbound, programs, refused, failed } = counts;
+    let Counts { unbound, programs, refused, failed, coded_rows, functions } = counts;
     assert!(unbound < total / 4, "{unbound} are no expressions");
     assert!(programs > total / 8, "{programs} programs");
     assert!(refused > 0 && refused < programs / 2, "{refused} of {programs} refused");
     assert!(failed > 0, "no expression has failed");
+    assert!(functions > total / 16, "{functions} functions");
+    assert!(coded_rows > functions, "{coded_rows} rows of {functions} functions");
 }
