@@ -10,6 +10,8 @@ use crate::figures::QueryFigures;
 use crate::settings::Settings;
 use crate::traced::Traced;
 
+mod code;
+
 /// The lines of the report.
 pub(crate) fn analyzed(
     plan: &Plan,
@@ -39,6 +41,7 @@ pub(crate) fn analyzed(
         lines.push(format!("Partitions: fastest {min}, slowest {max}"));
     }
     lines.push(format!("Planning Time: {}", milliseconds(figures.planning)));
+    lines.extend(code::lines(figures.code.as_ref()));
     lines.push(format!("Execution Time: {}", milliseconds(figures.elapsed)));
     lines
 }
@@ -210,6 +213,7 @@ fn report(
             report.insert("CPU Seconds per GB Received".into(), asked.cpu_s_per_gb.into());
         }
         report.insert("Planning Time".into(), time(figures.planning));
+        report.extend(code::json(figures.code.as_ref()).map(|code| ("JIT".to_owned(), code)));
         report.insert("Execution Time".into(), time(figures.elapsed));
     }
     report

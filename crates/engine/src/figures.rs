@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use exec::ProgressSnapshot;
+use plan::codegen::CodeFigures;
 use runtime::AccountSnapshot;
 
 /// What running a query took: counted at run time.
@@ -16,6 +17,8 @@ pub struct QueryFigures {
     pub progress: ProgressSnapshot,
     /// The runtime's accounts: CPU, reads, bytes.
     pub account: AccountSnapshot,
+    /// Machine code of expressions, where there might be some (`jit`).
+    pub code: Option<CodeFigures>,
 }
 
 /// Fastest and slowest partition of a `static` run.

@@ -148,8 +148,10 @@ pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,
 };
-pub use sql::{DeviceProfile, NamedRelation, Parameter, Query, Shape, Statement, Template};
-pub use sql::{explain_json, explain_masked};
+pub use sql::{
+    CodeTotals, DeviceProfile, NamedRelation, Parameter, Query, Shape, Statement, Template,
+};
+pub use sql::{code_totals, explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
 pub use storage::{ArchiveOptions, ArchiveStatus, RestoreProgress, Restored, Until};
 pub use stream::RowStream;

@@ -160,6 +160,7 @@ impl Run {
         let permits = Permits::new(db.shares().tasks(settings, plan));
         let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
         query.beside = db.beside().evaluators.clone();
+        query.codegen = settings.jit.map(exec::codegen);
         query.lookup_batch_rows = settings.lookup_batch_rows;
         query.spill_path = Some(db.spill_path());
         query.parts_per_worker = db.shares().parts_per_worker(db.worker_count(), db.page_bytes());
@@ -230,7 +231,7 @@ impl Run {
     async fn push_to(self, output: Arc<dyn exec::Output>) -> SqlResult<QueryFigures> {
         let (catalog, cancel) = (self.catalog.clone(), self.query.cancel.clone());
         let output = Arc::new(Delayed { output, catalog: catalog.clone(), cancel: cancel.clone() });
-        let account = self.account;
+        let (account, codegen) = (self.account, self.query.codegen.clone());
         let started = runtime::time::now();
         let tables = Arc::new(SnapshotTables {
             catalog: self.catalog,
@@ -243,7 +244,8 @@ impl Run {
         unless_cancelled(&cancel, catalog.pay()).await??;
         let elapsed = runtime::time::now() - started;
         let (progress, account) = (self.progress.snapshot(), account.snapshot());
-        Ok(QueryFigures { elapsed, planning: self.planning, progress, account })
+        let code = codegen.map(|codegen| codegen.figures());
+        Ok(QueryFigures { elapsed, planning: self.planning, progress, account, code })
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock};
 
 use exec::Mode;
 use plan::catalog::TableStorage;
+use plan::codegen::Start;
 use sql::{DeviceProfile, InFlight};
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
@@ -86,6 +87,8 @@ pub struct Settings {
     pub enable_indexscan: bool,
     /// `enable_indexonlyscan`
     pub enable_indexonlyscan: bool,
+    /// `jit`: when expressions become machine code; `None`: never.
+    pub(crate) jit: Option<Start>,
     /// `default_table_storage`
     pub default_table_storage: TableStorage,
     /// `application_name`: kept for clients that set it.
@@ -142,6 +145,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         enable_seqscan: false,
         enable_indexscan: false,
         enable_indexonlyscan: false,
+        jit: None,
         default_table_storage: TableStorage::default(),
         application_name: String::new(),
         statement_timeout_ms: 0,

@@ -93,7 +93,14 @@ fn sql_files_ooo_without_memory() {
 #[test]
 fn sql_files_ooo_with_pages_of_16_kb() {
     let (mode, ring) = (ExecutionMode::OutOfOrder, RingKind::Threads);
-    run(Circumstances { mode, ring, with: None, page_bytes: Some(16_384) });
+    run(Circumstances { mode, ring, with: MACHINE_CODE, page_bytes: Some(16_384) });
+    let functions = engine::code_totals().functions;
+    let compiled = functions.iter().find(|(outcome, _)| *outcome == "compiled");
+    // The processors for which there is code.
+    if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        assert!(compiled.is_some_and(|(_, count)| *count > 1000), "{functions:?}");
+    }
+    println!("machine code: {functions:?}");
 }
 
 #[test]
@@ -135,6 +142,9 @@ fn run_with_little_memory(mode: ExecutionMode) {
 
 /// The setting that makes column tables.
 const STORAGE: &str = "default_table_storage";
+
+/// All expressions that can be are machine code: it is a matter of expressions, not of pages.
+const MACHINE_CODE: Option<(&str, &str)> = Some(("jit", "force"));
 
 /// The stack of a thread that runs statements, as workers and the program have it.
 const STACK_BYTES: usize = 8 << 20;

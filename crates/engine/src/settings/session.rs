@@ -1,6 +1,7 @@
 //! Settings that each session may change for itself.
 
 use plan::catalog::TableStorage;
+use plan::codegen::Start;
 use types::text::IntervalStyle;
 use types::zone::Zone;
 
@@ -73,6 +74,19 @@ macro_rules! count {
             ),
         }
     };
+}
+
+/// As `SET jit` takes it.
+fn jit_name(start: Option<Start>) -> &'static str {
+    match start {
+        None => "off",
+        Some(Start::ManyRows) => "on",
+        Some(Start::FirstUse) => "force",
+    }
+}
+
+fn jit_of(name: &str) -> Option<Start> {
+    [Start::ManyRows, Start::FirstUse].into_iter().find(|start| jit_name(Some(*start)) == name)
 }
 
 /// Locales that are the one there is, as values are compared.
@@ -279,7 +293,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         ),
         "Text form of intervals in results; conversions within a statement use `postgres`."
     ),
-    setting!("jit", PLANNER, Kind::Bool, "off", Home::Kept, "Kept; there is no compilation."),
+    setting!(
+        "jit",
+        PLANNER,
+        Kind::Choice(&["off", "on", "force"]),
+        "off",
+        Home::Field(|s| Value::Text(jit_name(s.jit).to_owned()), |s, v| s.jit = jit_of(v.text())),
+        "When expressions become machine code: never, after many rows, or at once."
+    ),
     setting!(
         "lc_messages",
         CLIENTS,

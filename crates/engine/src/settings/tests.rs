@@ -79,6 +79,15 @@ fn values_are_read_and_shown_as_postgresql_does() {
     }
 }
 
+#[test]
+fn a_choice_with_on_and_off_takes_any_boolean() {
+    for (value, expected) in [("0", "off"), ("TRUE", "on"), ("yes", "on"), ("Force", "force")] {
+        assert_eq!(check("jit", value), expected, "{value}");
+    }
+    let refused = check("jit", "always");
+    assert!(refused.ends_with("| Available values: off, on, force."), "{refused}");
+}
+
 fn given(pairs: &[(&str, &str, Origin)]) -> Configuration {
     let mut configuration = Configuration::default();
     for (name, value, origin) in pairs {

@@ -7,6 +7,7 @@ mod compiled;
 mod covering;
 mod gives_way;
 mod hash_index;
+mod machine_code;
 mod refusals;
 mod sequences;
 mod statistics;

@@ -4,7 +4,8 @@
 use std::fmt::{Display, Write as _};
 
 use engine::{
-    ArchiveStatus, DURATION_BOUNDS, ExecutionMode, Histogram, MergeStatus, Outcome, Totals,
+    ArchiveStatus, CodeTotals, DURATION_BOUNDS, ExecutionMode, Histogram, MergeStatus, Outcome,
+    Totals,
 };
 use runtime::{PORTION_NS_MAX, Portions, RingKind, WorkerStats};
 
@@ -26,6 +27,7 @@ pub(crate) fn text(http: &Http) -> String {
     workers(&mut page, &http.shared.db.runtime_handle().stats());
     portions(&mut page, &http.shared.db.runtime_handle().portions());
     rings(&mut page, http);
+    code(&mut page, &engine::code_totals());
     page.0.push_str("# EOF\n");
     page.0
 }
@@ -259,5 +261,16 @@ fn rings(page: &mut Page, http: &Http) {
     for (kind, label) in [(RingKind::Uring, "uring"), (RingKind::Threads, "threads")] {
         let count = rings.iter().filter(|ring| ring.kind == kind).count();
         page.sample(name, &format!("kind=\"{label}\""), count);
+    }
+}
+
+/// Machine code of expressions.
+fn code(page: &mut Page, totals: &CodeTotals) {
+    let name = "dovetail_code_bytes";
+    page.gauge(name, "Bytes of machine code of expressions.", totals.bytes);
+    let name = "dovetail_code_functions";
+    page.family(name, "counter", "Functions that were compiled, or why they were not.");
+    for (outcome, count) in &totals.functions {
+        page.sample(&format!("{name}_total"), &format!("outcome=\"{outcome}\""), count);
     }
 }
