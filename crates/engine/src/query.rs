@@ -30,6 +30,7 @@ use crate::system::catalog::SystemCatalog;
 
 /// The tables of a snapshot as `exec` wants them.
 struct SnapshotTables {
+    plan: Arc<Plan>,
     catalog: SystemCatalog,
     /// The access path of the one scan, in place of the plan's.
     access: Option<Access>,
@@ -77,8 +78,12 @@ impl Tables for SnapshotTables {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }
         let (entry, snapshot) = (self.entry(&scan.table)?, self.catalog.snapshot());
-        let chosen =
-            self.access.as_ref().map(|access| Scan { access: access.clone(), ..scan.clone() });
+        let chosen = match (&self.access, scan.slot) {
+            (Some(access), _) => Some(access.clone()),
+            (None, Some(_)) => Some(self.plan.access(scan)),
+            (None, None) => None,
+        };
+        let chosen = chosen.map(|access| Scan { access, ..scan.clone() });
         let scan = chosen.as_ref().unwrap_or(scan);
         if let (Some(columns), Access::Full) = (&entry.columns, &scan.access) {
             let room = columns.remote.is_some().then(room);
@@ -160,6 +165,7 @@ impl Run {
         let permits = Permits::new(db.shares().tasks(settings, plan));
         let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
         query.beside = db.beside().evaluators.clone();
+        query.bindings = plan.bindings.clone();
         query.codegen = settings.jit.map(exec::codegen);
         query.lookup_batch_rows = settings.lookup_batch_rows;
         query.spill_path = Some(db.spill_path());
@@ -234,6 +240,7 @@ impl Run {
         let (account, codegen) = (self.account, self.query.codegen.clone());
         let started = runtime::time::now();
         let tables = Arc::new(SnapshotTables {
+            plan: self.plan.clone(),
             catalog: self.catalog,
             access: self.access,
             memory: self.query.memory.clone(),

@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult};
 
 use crate::cte;
 use crate::drive::drive;
+use crate::limits::Whole;
 use crate::query::{Output, Query};
 use crate::run::Run;
 use crate::source::{LocalFuture, Tables};
@@ -51,6 +52,14 @@ pub async fn execute(
     }
 }
 
+/// Does work of the coordinator within limits, if there are some.
+fn within<T>(limits: &Option<Arc<Whole>>, work: impl FnOnce() -> T) -> T {
+    let Some(limits) = limits else { return work() };
+    let done = plan::limits::with_limits(limits.clone(), work);
+    limits.values.give_back();
+    done
+}
+
 /// Drives the plan while listening for a cancel.
 async fn watched(run: &Arc<Run>, plan: &Plan, output: Arc<dyn Output>) -> SqlResult<()> {
     let tail = Tail { ops: vec![], target: Target::output(&plan.root, output) };
@@ -61,12 +70,14 @@ async fn watched(run: &Arc<Run>, plan: &Plan, output: Arc<dyn Output>) -> SqlRes
     let query = Arc::clone(&run.query);
     let mut cancelled = pin!(query.cancel.cancelled());
     let mut listening = true;
+    // What is made of whole groups is computed here, and may have parameters in it.
+    let limits = query.bindings.is_some().then(|| Arc::new(Whole::new(run, &run.root)));
     let result = poll_fn(|cx| {
         if listening && cancelled.as_mut().poll(cx).is_ready() {
             listening = false;
             run.fail(SqlError::cancelled());
         }
-        poll_caught(&run.query, work.as_mut(), cx)
+        within(&limits, || poll_caught(&run.query, work.as_mut(), cx))
     })
     .await;
     match result {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use plan::Parameters;
 use plan::limits::Limits;
 use runtime::time::{self, Instant};
 use types::{SqlError, SqlResult};
@@ -59,6 +60,10 @@ impl Limits for Wanted {
         }
         if self.scope.is_stopped() { Err(halted()) } else { Ok(()) }
     }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        self.run.query.bindings.as_deref().map(|bindings| &bindings.parameters)
+    }
 }
 
 impl Try {
@@ -106,6 +111,10 @@ impl Limits for Try {
         self.taken.fetch_add(bytes, Relaxed);
         Ok(())
     }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        self.wanted.parameters()
+    }
 }
 
 impl Whole {
@@ -126,5 +135,9 @@ impl Limits for Whole {
 
     fn take(&self, bytes: usize) -> SqlResult<()> {
         self.values.take(bytes)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        self.wanted.parameters()
     }
 }

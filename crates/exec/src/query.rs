@@ -54,6 +54,8 @@ pub struct Query {
     pub cancel: Cancel,
     /// How many expressions are computed beside the workers at once.
     pub beside: Semaphore,
+    /// Values of the parameters of a plan that is kept for all values.
+    pub bindings: Option<Arc<plan::Bindings>>,
     /// Makes machine code of its expressions; `None`: they are interpreted.
     pub codegen: Option<Arc<Codegen>>,
     /// Where tasks and rows are counted.
@@ -78,6 +80,7 @@ impl Query {
             permits,
             cancel,
             beside: Semaphore::new(BESIDE_MAX),
+            bindings: None,
             codegen: None,
             progress,
             memory: Grant::unlimited(),

@@ -15,14 +15,18 @@ pub mod generated;
 pub mod limits;
 pub mod sequence;
 
+mod bindings;
 mod error;
 mod join;
 mod node;
+mod parameters;
 mod rows;
 mod scan;
 
+pub use bindings::Bindings;
 pub use datafusion_common::ScalarValue;
 pub use join::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin};
 pub use node::{Node, Operator, Plan};
+pub use parameters::Parameters;
 pub use rows::{CteScan, Recursion, UnnestColumn, Unnested};
 pub use scan::{Access, First, IndexRef, KeyRange, Restriction, RestrictionTest, Scan};

@@ -5,7 +5,11 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use datafusion_common::ScalarValue;
+use types::zone::Context;
 use types::{SqlError, SqlResult, SqlState};
+
+use crate::parameters::Parameters;
 
 /// Says whether to go on: an error ends the work that asks.
 pub type InterruptCheck = Arc<dyn Fn() -> SqlResult<()> + Send + Sync>;
@@ -32,6 +36,11 @@ pub trait Limits: Send + Sync {
     /// 53200.
     fn take(&self, _bytes: usize) -> SqlResult<()> {
         Ok(())
+    }
+
+    /// The values of the parameters of the plan that it computes for, if that is kept for all.
+    fn parameters(&self) -> Option<&Parameters> {
+        None
     }
 }
 
@@ -93,6 +102,22 @@ pub fn folding<T>(work: impl FnOnce() -> T) -> T {
     }
     let _ended = Ended(FOLDS.replace(true));
     work()
+}
+
+/// The value of a parameter of the plan that this thread computes for.
+///
+/// # Errors
+/// XX000 where there is no such plan: nothing else has such parameters.
+pub fn parameter(number: usize) -> SqlResult<ScalarValue> {
+    let value = |parameters: &Parameters| parameters.values.get(number).cloned();
+    let value = LIMITS.with_borrow(|limits| limits.as_deref()?.parameters().and_then(value));
+    value.ok_or_else(|| SqlError::internal("a parameter is computed outside of its plan"))
+}
+
+/// The moment, zone and the like of the execution that this thread computes for, if its plan is
+/// kept for all values.
+pub fn context() -> Option<Context> {
+    LIMITS.with_borrow(|limits| Some(limits.as_deref()?.parameters()?.context))
 }
 
 /// To be called for each part of what is planned, and for each row of what is computed.

@@ -1,20 +1,39 @@
 //! Nodes of a plan, and the operators that they stand for.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use crate::bindings::Bindings;
 use crate::expr::{AggregateExpr, Expr, SortKey, WindowExpr};
 use crate::join::{HashJoin, LookupJoin, NestedLoopJoin};
 use crate::rows::{CteScan, Recursion, UnnestColumn};
-use crate::scan::Scan;
+use crate::scan::{Access, Scan};
 
 /// A complete plan.
 #[derive(Debug)]
 pub struct Plan {
     /// The root. Its schema names the result columns.
-    pub root: Node,
+    pub root: Arc<Node>,
     /// Number of nodes; node ids are `0..node_count` in pre-order.
     pub node_count: usize,
+    /// Of an execution of a plan that is kept for all values; none of a plan for its values alone.
+    pub bindings: Option<Arc<Bindings>>,
+}
+
+impl Plan {
+    /// The access path of one of its scans, with the ranges of this execution.
+    pub fn access(&self, scan: &Scan) -> Access {
+        let bound = self.bindings.as_ref().zip(scan.slot);
+        let bound = bound.and_then(|(bindings, slot)| bindings.ranges.get(slot)?.as_ref());
+        match (&scan.access, bound) {
+            (Access::Range { index, fetch, .. }, Some(ranges)) => {
+                Access::Range { index: index.clone(), ranges: ranges.clone(), fetch: *fetch }
+            }
+            (access, _) => access.clone(),
+        }
+    }
 }
 
 /// An operator with its output and the planner's opinion of it.

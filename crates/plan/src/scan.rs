@@ -15,6 +15,8 @@ pub struct Scan {
     pub table: Arc<TableDef>,
     /// The way to the rows.
     pub access: Access,
+    /// The number of its ranges among the bindings of an execution, where they follow from values.
+    pub slot: Option<usize>,
     /// Table ordinals that are read, ascending.
     pub columns: Vec<usize>,
     /// Conditions that the source tests: it gives only rows for which all of these are true. Empty

@@ -22,7 +22,7 @@ pub type Actual<'a> = &'a dyn Fn(usize) -> String;
 /// filters; with `actual`, also what happened. Without `costs`, no estimates.
 pub fn explain_text(plan: &Plan, actual: Option<Actual>, costs: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    write_node(&plan.root, 0, actual, costs, &mut lines);
+    write_node(plan, &plan.root, 0, actual, costs, &mut lines);
     lines
 }
 
@@ -32,10 +32,22 @@ pub fn explain_json(
     actual: &dyn Fn(usize) -> serde_json::Map<String, serde_json::Value>,
     costs: bool,
 ) -> serde_json::Value {
-    json_node(&plan.root, actual, costs)
+    json_node(plan, &plan.root, actual, costs)
+}
+
+/// The operators of a plan in pre-order, with what they are about.
+pub(crate) fn titles(plan: &Plan) -> Vec<String> {
+    fn add(node: &Node, titles: &mut Vec<String>) {
+        titles.push(title(&node.operator));
+        node.children().into_iter().for_each(|child| add(child, titles));
+    }
+    let mut titles = vec![];
+    add(&plan.root, &mut titles);
+    titles
 }
 
 fn json_node(
+    plan: &Plan,
     node: &Node,
     actual: &dyn Fn(usize) -> serde_json::Map<String, serde_json::Value>,
     costs: bool,
@@ -55,19 +67,21 @@ fn json_node(
         }
         _ => {}
     }
-    for (name, text) in details(&node.operator) {
+    for (name, text) in details(plan, &node.operator) {
         object.insert(name.into(), text.into());
     }
     object.extend(actual(node.id));
     let children = node.children();
     if !children.is_empty() {
-        let plans = children.into_iter().map(|child| json_node(child, actual, costs)).collect();
+        let child = |child| json_node(plan, child, actual, costs);
+        let plans = children.into_iter().map(child).collect();
         object.insert("Plans".into(), serde_json::Value::Array(plans));
     }
     object.into()
 }
 
 fn write_node(
+    plan: &Plan,
     node: &Node,
     depth: usize,
     actual: Option<Actual>,
@@ -82,11 +96,11 @@ fn write_node(
     let line = format!("{indent}{arrow}{}  {}", title(&node.operator), notes.join(" "));
     lines.push(line.trim_end().to_owned());
     let inner = if depth == 0 { "  ".to_string() } else { format!("{indent}     ") };
-    for (name, text) in details(&node.operator) {
+    for (name, text) in details(plan, &node.operator) {
         lines.push(format!("{inner}{name}: {text}"));
     }
     for child in node.children() {
-        write_node(child, depth + 1, actual, costs, lines);
+        write_node(plan, child, depth + 1, actual, costs, lines);
     }
 }
 
@@ -188,16 +202,16 @@ fn join_word(kind: HashJoinKind) -> &'static str {
     }
 }
 
-fn details(operator: &Operator) -> Vec<(&'static str, String)> {
-    let own = own_details(operator).into_iter();
+fn details(plan: &Plan, operator: &Operator) -> Vec<(&'static str, String)> {
+    let own = own_details(plan, operator).into_iter();
     own.map(|(name, text)| (name, shown(&text).into_owned())).collect()
 }
 
-fn own_details(operator: &Operator) -> Vec<(&'static str, String)> {
+fn own_details(plan: &Plan, operator: &Operator) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     match operator {
         Operator::Scan(scan) => {
-            if let Access::Range { index, ranges, .. } = &scan.access
+            if let Access::Range { index, ranges, .. } = &plan.access(scan)
                 && !ranges.iter().any(KeyRange::is_all)
             {
                 lines.push(("Index Cond", ranges_text(scan, index, ranges)));

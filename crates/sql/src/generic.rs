@@ -21,9 +21,10 @@
 
 pub(crate) mod admitted;
 pub(crate) mod depends;
+mod physical;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion_expr::LogicalPlan;
 use plan::Plan;
@@ -48,9 +49,20 @@ use crate::physical::shared::SharedQuery;
 use crate::planner;
 use crate::rewrite::steps;
 use depends::{Depends, Recorder};
+use physical::PhysicalPlan;
 
 /// By so much a plan for all values may cost more than the one for the values at hand.
 const COST_TOLERANCE: f64 = 0.01;
+
+/// Physical plans that are kept of a statement, for other numbers of rows or other shares of a
+/// table: each is about as large as the logical one.
+const KEPT_MAX: usize = 2;
+
+/// Longest statement of which they are kept.
+const TEXT_BYTES_MAX: usize = 2 << 10;
+
+/// Attempts to keep one.
+const ATTEMPTS_MAX: u32 = 8;
 
 /// What is done with the rows that the query of an `INSERT`, an `UPDATE` or a `DELETE` finds.
 pub struct RowChange {
@@ -71,6 +83,13 @@ pub struct Generic {
     change: Option<RowChange>,
     depends: Depends,
     parameter_count: usize,
+    physical: Mutex<PhysicalPlans>,
+}
+
+/// Physical plans that are good for many values.
+struct PhysicalPlans {
+    kept: Vec<Arc<PhysicalPlan>>,
+    attempts: u32,
 }
 
 impl Bound {
@@ -114,7 +133,10 @@ impl Generic {
         let query = crate::optimize::query::generic(ast, seen, options, values)?;
         let is_good = admitted::is_for_all_values(&query).map_err(from_library)?;
         let Some(depends) = recorder.depends().filter(|_| is_good) else { return Ok(None) };
-        Ok(Some(Generic { statement, query, names, change, depends, parameter_count }))
+        let is_long = template.text().len() > TEXT_BYTES_MAX;
+        let attempts = if is_long { ATTEMPTS_MAX } else { 0 };
+        let physical = Mutex::new(PhysicalPlans { kept: vec![], attempts });
+        Ok(Some(Generic { statement, query, names, change, depends, parameter_count, physical }))
     }
 
     /// What it does with the rows that its query finds, if it changes them; to be asked for each execution.
@@ -159,8 +181,27 @@ impl Generic {
         options: &PlannerOptions,
     ) -> SqlResult<Plan> {
         let values = values::all(parameters, self.parameter_count, catalog)?;
+        let kept = self.physical.lock().unwrap_or_else(PoisonError::into_inner).kept.clone();
+        let mut fitting = kept.iter().filter(|kept| kept.is_for(&values));
+        if let Some(plan) = fitting.find_map(|kept| kept.with_values(&values)) {
+            return Ok(plan);
+        }
         let plan = guarded::guarded(|| self.with_values(&values, options))?;
+        self.keep(&values, &plan, options);
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
+    }
+
+    /// Keeps a physical plan that does what `plan` does, which was made for these values.
+    fn keep(&self, values: &[Parameter], plan: &Plan, options: &PlannerOptions) {
+        let lock = || self.physical.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock().attempts >= ATTEMPTS_MAX || lock().kept.len() >= KEPT_MAX {
+            return;
+        }
+        lock().attempts += 1;
+        let kept = || PhysicalPlan::of(self, values, plan, options);
+        if let Ok(Some(kept)) = guarded::guarded(kept) {
+            lock().kept.push(Arc::new(kept));
+        }
     }
 
     fn with_values(&self, given: &[Parameter], options: &PlannerOptions) -> SqlResult<Plan> {

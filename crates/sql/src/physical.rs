@@ -1,6 +1,6 @@
 //! Logical to physical plans: access paths, join methods, and the rest one to one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -15,9 +15,11 @@ use crate::error::from_library;
 use crate::estimate::Profile;
 use crate::expr::scalar;
 use crate::options::PlannerOptions;
+pub(crate) use bound::BoundScan;
 
 pub(crate) mod aggregate;
 pub(crate) mod base;
+pub(crate) mod bound;
 pub(crate) mod computed;
 pub(crate) mod hash_join;
 pub(crate) mod join;
@@ -52,6 +54,8 @@ pub(crate) struct Physical<'a> {
     alternatives: Cell<u32>,
     /// What the sort above the next scan wants of it.
     first: Cell<Option<WantedFirst>>,
+    /// Scans whose ranges follow from parameters.
+    bound: RefCell<Vec<BoundScan>>,
 }
 
 /// The first rows of a scan by the order of some of its columns, all in one direction.
@@ -74,6 +78,7 @@ impl<'a> Physical<'a> {
             costs: Costs(options),
             alternatives: Cell::new(ALTERNATIVES_MAX),
             first: Cell::new(None),
+            bound: RefCell::default(),
         }
     }
 }
@@ -86,13 +91,23 @@ pub(crate) fn plan(
     shared: Vec<Node>,
     options: &PlannerOptions,
 ) -> SqlResult<Plan> {
-    let built = Physical::new(options).build(logical)?;
-    let mut root = built.node;
+    Ok(bound(logical, shared, options)?.0)
+}
+
+/// The same with the scans whose ranges follow from parameters, by their slots.
+pub(crate) fn bound(
+    logical: &LogicalPlan,
+    shared: Vec<Node>,
+    options: &PlannerOptions,
+) -> SqlResult<(Plan, Vec<BoundScan>)> {
+    let physical = Physical::new(options);
+    let mut root = physical.build(logical)?.node;
+    let scans = physical.bound.take();
     shared::attach(&mut root, &mut shared.into_iter().map(Some).collect::<Vec<_>>());
     let mut node_count = 0;
     number(&mut root, &mut node_count);
     recursion::bind_work_tables(&mut root, &mut vec![]);
-    Ok(Plan { root, node_count })
+    Ok((Plan { root: Arc::new(root), node_count, bindings: None }, scans))
 }
 
 /// Gives ids in pre-order.

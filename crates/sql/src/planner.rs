@@ -38,7 +38,8 @@ pub(crate) fn named(mut plan: Plan, names: Option<Vec<String>>, origins: &[Origi
         let fields = plan.root.schema.fields().iter();
         fields.map(|f| shown(f.name()).into_owned()).collect()
     });
-    plan.root.schema = described(&plan.root.schema, names, origins);
+    let root = Arc::get_mut(&mut plan.root).expect("who makes a plan is alone with it");
+    root.schema = described(&root.schema, names, origins);
     plan
 }
 

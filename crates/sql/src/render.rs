@@ -7,6 +7,7 @@ use datafusion_expr::expr::{AggregateFunctionParams, InList};
 use datafusion_expr::{Case, Expr, Operator};
 use types::text::format_value;
 
+use crate::expr::runtime_parameter;
 use crate::functions::conditions::within;
 use crate::walk::nodes::Nodes;
 
@@ -15,6 +16,9 @@ pub(crate) fn expression(expr: &Expr) -> String {
     match expr {
         Expr::Alias(alias) => expression(&alias.expr),
         Expr::Column(column) => column.name.clone(),
+        Expr::ScalarFunction(call) if call.args.is_empty() && runtime_parameter::is_one(expr) => {
+            call.name().to_owned()
+        }
         Expr::Literal(value, _) => literal(value),
         Expr::BinaryExpr(b) => {
             format!("({} {} {})", expression(&b.left), operator(b.op), expression(&b.right))

@@ -1,5 +1,6 @@
 //! Plans of TPC-H, of its selective variants, and errors of binding.
 
+mod physical_plans;
 pub(crate) mod tpch;
 
 use plan::Plan;

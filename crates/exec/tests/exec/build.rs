@@ -78,6 +78,7 @@ pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
     let filter = filter.map(|f| parse_expr(f, &read).unwrap());
     let types = output.iter().map(|&i| read.field(i).data_type().clone()).collect();
     let scan = Scan {
+        slot: None,
         table: table(name),
         access: Access::Full,
         columns,
@@ -232,7 +233,7 @@ pub fn nested_loop(left: Node, right: Node, kind: HashJoinKind, filter: Option<&
 pub fn plan(mut root: Node) -> Arc<Plan> {
     let mut node_count = 0;
     number(&mut root, &mut node_count);
-    Arc::new(Plan { root, node_count })
+    Arc::new(Plan { root: Arc::new(root), node_count, bindings: None })
 }
 
 fn number(node: &mut Node, next: &mut usize) {

@@ -12,6 +12,7 @@ use types::{SqlError, SqlResult};
 
 use super::evaluate::Evaluate;
 use super::words::{as_words, widened};
+use crate::limits;
 
 /// Rows of a slow expression that are evaluated at once: a pattern and a text of common length take
 /// some microseconds.
@@ -179,7 +180,8 @@ impl Expr {
             Form::Column(at) => widened(batch.columns().get(*at).ok_or_else(missing)?),
             Form::Literal(value) => value.to_array_of_size(batch.num_rows()).map_err(impossible)?,
             Form::Foreign(evaluator) => {
-                let _entered = zone::enter(self.context);
+                let context = limits::context().unwrap_or(self.context);
+                let _entered = zone::enter(context);
                 evaluator.evaluate(batch)?
             }
         };

@@ -14,6 +14,7 @@ use plan::catalog::ColumnStatistics;
 
 use super::position::{number, share_below};
 use super::{ColumnProfile, Named};
+use crate::expr::runtime_parameter::{value, with_values};
 use crate::expr::scalar;
 use crate::functions::conditions::within;
 use crate::walk::nodes::Nodes;
@@ -113,8 +114,8 @@ fn null_share(inner: &Expr, named: &Named) -> Option<f64> {
 fn range_of(predicate: &Expr, named: &Named) -> Option<(Column, f64, f64)> {
     if let Expr::Between(between) = predicate
         && !between.negated
-        && let (Expr::Column(column), Expr::Literal(low, _), Expr::Literal(high, _)) =
-            (between.expr.as_ref(), between.low.as_ref(), between.high.as_ref())
+        && let Expr::Column(column) = between.expr.as_ref()
+        && let (Some(low), Some(high)) = (value(&between.low), value(&between.high))
     {
         let known = named.column(column)?.known()?;
         let to = share_below(known, high)? + equal_share(known, high);
@@ -138,8 +139,8 @@ fn range_of(predicate: &Expr, named: &Named) -> Option<(Column, f64, f64)> {
 /// `column op literal`, whichever way round it was written.
 fn oriented(binary: &BinaryExpr) -> Option<(&Column, Operator, &ScalarValue)> {
     match (binary.left.as_ref(), binary.right.as_ref()) {
-        (Expr::Column(column), Expr::Literal(value, _)) => Some((column, binary.op, value)),
-        (Expr::Literal(value, _), Expr::Column(column)) => Some((column, binary.op.swap()?, value)),
+        (Expr::Column(column), other) => Some((column, binary.op, value(other)?)),
+        (other, Expr::Column(column)) => Some((column, binary.op.swap()?, value(other)?)),
         _ => None,
     }
 }
@@ -203,8 +204,7 @@ fn in_list(list: &datafusion_expr::expr::InList, named: &Named) -> Option<f64> {
     let profile = named.column(column)?;
     let mut share = 0.0;
     for item in &list.list {
-        let Expr::Literal(value, _) = item else { return None };
-        share += equality(profile, value);
+        share += equality(profile, value(item)?);
     }
     Some(if list.negated { 1.0 - profile.null_fraction - share } else { share })
 }
@@ -247,8 +247,8 @@ fn by_sample(predicate: &Expr, named: &Named) -> Option<f64> {
 fn evaluate(predicate: &Expr, column: &Column, values: &[ScalarValue]) -> Option<Vec<bool>> {
     let array = ScalarValue::iter_to_array(values.iter().cloned()).ok()?;
     let schema = Schema::new(vec![Field::new("v", array.data_type().clone(), true)]);
-    let renamed = predicate
-        .clone()
+    let renamed = with_values(predicate, None)
+        .ok()?
         .transform_up(|e| {
             Ok(match &e {
                 Expr::Column(c) if c == column => {

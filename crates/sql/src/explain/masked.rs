@@ -7,19 +7,19 @@ use super::{count, details, title};
 /// The plan as lines with their estimates; every constant shows as `?`.
 pub fn explain_masked(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
-    write_node(&plan.root, 0, &mut lines);
+    write_node(plan, &plan.root, 0, &mut lines);
     lines
 }
 
-fn write_node(node: &Node, depth: usize, lines: &mut Vec<String>) {
+fn write_node(plan: &Plan, node: &Node, depth: usize, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
     let title = masked(&title(&node.operator));
     lines.push(format!("{indent}{title} (rows={})", count(node.rows)));
-    for (name, text) in details(&node.operator) {
+    for (name, text) in details(plan, &node.operator) {
         lines.push(format!("{indent}  {name}: {}", masked(&text)));
     }
     for child in node.children() {
-        write_node(child, depth + 1, lines);
+        write_node(plan, child, depth + 1, lines);
     }
 }
 
@@ -47,6 +47,8 @@ pub(super) fn masked(text: &str) -> String {
                 chars.by_ref().find(|end| *end == c);
                 mask(&mut shown);
             }
+            // The value of a parameter comes when the plan runs.
+            '$' if chars.peek().is_some_and(char::is_ascii_digit) => {}
             digit if digit.is_ascii_digit() && !in_name => {
                 while chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '.').is_some() {}
                 mask(&mut shown);

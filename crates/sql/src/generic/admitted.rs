@@ -144,10 +144,10 @@ fn has_such_operand(expr: &Expr) -> Result<bool> {
 }
 
 /// Whether it is made of parameters, and of no column.
-fn is_made_of_parameters(expr: &Expr) -> Result<bool> {
+pub(super) fn is_made_of_parameters(expr: &Expr) -> Result<bool> {
     Ok(expr.exists(|e| Ok(is_parameter(e)))? && expr.column_refs().is_empty())
 }
 
-fn is_parameter(expr: &Expr) -> bool {
+pub(super) fn is_parameter(expr: &Expr) -> bool {
     matches!(expr, Expr::Placeholder(_))
 }

@@ -76,7 +76,7 @@ pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<
 }
 
 /// Whether a number of rows is a parameter: sorts below know theirs with its value alone.
-fn is_limited_by_parameters(plan: &LogicalPlan) -> Result<bool> {
+pub(crate) fn is_limited_by_parameters(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
         found |= is_number_a_parameter(node)?;
@@ -123,7 +123,7 @@ pub(crate) fn number(expr: &Expr) -> Option<usize> {
 }
 
 /// A value as a literal of the field's type.
-fn literal(parameter: &Parameter, field: &arrow_schema::FieldRef) -> Result<Expr> {
+pub(crate) fn literal(parameter: &Parameter, field: &arrow_schema::FieldRef) -> Result<Expr> {
     if let Some(value) = of_type(parameter, field.data_type()) {
         return Ok(Expr::Literal(value, None));
     }
@@ -204,7 +204,7 @@ fn compares_casts(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-fn is_comparison(op: Operator) -> bool {
+pub(crate) fn is_comparison(op: Operator) -> bool {
     use Operator as O;
     matches!(op, O::Eq | O::NotEq | O::Lt | O::LtEq | O::Gt | O::GtEq)
 }

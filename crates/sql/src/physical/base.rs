@@ -9,6 +9,7 @@ use plan::catalog::{TableDef, TableStorage};
 use crate::analyze::tables::CatalogTable;
 use crate::cost::{Fetched, Remote};
 use crate::estimate::Profile;
+use crate::expr::runtime_parameter::{is_one, value};
 
 /// Rows of a vector of a column table (`docs/format/block.md`).
 pub(super) const VECTOR_ROWS: f64 = 1024.0;
@@ -61,8 +62,9 @@ impl Base<'_> {
         ordinals
     }
 
-    /// Columns that a filter makes equal to a constant, with the constant.
-    pub fn constants(&self) -> Vec<(usize, &datafusion_common::ScalarValue)> {
+    /// Columns that a filter makes equal to a constant, with the constant. A parameter whose value
+    /// comes later is of the column's type.
+    pub fn constants(&self) -> Vec<(usize, &Expr)> {
         let equal = |e: &'_ Expr| -> Option<usize> {
             match e {
                 Expr::Column(c) => self.def.schema.ordinal(&c.name),
@@ -75,19 +77,24 @@ impl Base<'_> {
                 let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else {
                     continue;
                 };
-                match (left.as_ref(), right.as_ref()) {
-                    (column, Expr::Literal(v, _)) | (Expr::Literal(v, _), column) => {
-                        let typed = |o: &usize| {
-                            super::ranges::exactly(v, &self.def.schema.columns[*o].ty.arrow())
-                                .is_some()
-                        };
-                        found.extend(equal(column).filter(typed).map(|o| (o, v)));
-                    }
-                    _ => {}
+                let sides = [(left.as_ref(), right.as_ref()), (right.as_ref(), left.as_ref())];
+                for (column, constant) in sides {
+                    let is_typed = |o: &usize| self.is_of(*o, constant);
+                    found.extend(equal(column).filter(is_typed).map(|o| (o, constant)));
                 }
             }
         }
         found
+    }
+
+    /// True if an expression is a constant with the type of a column, or with another one in which
+    /// it is the same.
+    fn is_of(&self, ordinal: usize, constant: &Expr) -> bool {
+        let ty = self.def.schema.columns[ordinal].ty.arrow();
+        value(constant).is_some_and(|value| {
+            let is_same = !is_one(constant) || value.data_type() == ty;
+            is_same && super::ranges::exactly(value, &ty).is_some()
+        })
     }
 
     /// The trees that can look up rows by equality of the columns in `joined`: at least one leading key

@@ -16,6 +16,7 @@ use super::ranges::exactly;
 use super::{Built, Physical, built_as, column_position, nullable};
 use crate::cost::Probe;
 use crate::error::from_library;
+use crate::expr::runtime_parameter::{is_one, value};
 use crate::expr::scalar;
 use crate::quote::unspelled::unspelled;
 
@@ -202,9 +203,12 @@ impl Physical<'_> {
         }
         let ty = base.def.schema.columns[ordinal].ty.arrow();
         let constant = base.constants().into_iter().find(|(o, _)| *o == ordinal);
-        match constant.and_then(|(_, v)| exactly(v, &ty)) {
-            Some(value) => Ok(scalar::literal(value)),
-            None => Err(types::SqlError::internal("a key column without a value")),
+        match constant.map(|(_, constant)| constant) {
+            Some(parameter) if is_one(parameter) => scalar::compile(parameter, &DFSchema::empty()),
+            constant => match constant.and_then(value).and_then(|v| exactly(v, &ty)) {
+                Some(value) => Ok(scalar::literal(value)),
+                None => Err(types::SqlError::internal("a key column without a value")),
+            },
         }
     }
 }

@@ -10,6 +10,8 @@ use datafusion_expr::{Expr, Operator};
 use plan::KeyRange;
 use plan::catalog::TableDef;
 
+use crate::expr::runtime_parameter::value;
+
 /// Most ranges of one scan: each is a part of it, and costs a descent, by which the planner prices
 /// it. What is longer is tested for each row.
 const RANGES_MAX: usize = 20_000;
@@ -47,8 +49,10 @@ pub(super) fn demands(predicate: &Expr, number: usize, def: &TableDef) -> Vec<De
             .collect(),
         Expr::BinaryExpr(b) => {
             let oriented = match (b.left.as_ref(), b.right.as_ref()) {
-                (Expr::Column(c), Expr::Literal(v, _)) => Some((c, b.op, v)),
-                (Expr::Literal(v, _), Expr::Column(c)) => b.op.swap().map(|op| (c, op, v)),
+                (Expr::Column(c), other) => value(other).map(|v| (c, b.op, v)),
+                (other, Expr::Column(c)) => {
+                    value(other).and_then(|v| b.op.swap().map(|op| (c, op, v)))
+                }
                 _ => None,
             };
             let found = oriented.and_then(|(c, op, v)| {
@@ -91,11 +95,8 @@ fn compared(op: Operator, value: ScalarValue) -> Option<DemandKind> {
 }
 
 fn between(b: &datafusion_expr::Between, def: &TableDef) -> Option<(usize, DemandKind)> {
-    let (Expr::Column(column), Expr::Literal(low, _), Expr::Literal(high, _)) =
-        (b.expr.as_ref(), b.low.as_ref(), b.high.as_ref())
-    else {
-        return None;
-    };
+    let Expr::Column(column) = b.expr.as_ref() else { return None };
+    let (low, high) = (value(&b.low)?, value(&b.high)?);
     let (ordinal, low) = typed(def, &column.name, low)?;
     let (_, high) = typed(def, &column.name, high)?;
     Some((ordinal, DemandKind::Between(Bound::Included(low), Bound::Included(high))))
@@ -106,8 +107,7 @@ fn in_list(list: &datafusion_expr::expr::InList, def: &TableDef) -> Option<(usiz
     let mut values = Vec::new();
     let mut ordinal = None;
     for item in &list.list {
-        let Expr::Literal(value, _) = item else { return None };
-        let (found, value) = typed(def, &column.name, value)?;
+        let (found, value) = typed(def, &column.name, value(item)?)?;
         ordinal = Some(found);
         values.push(value);
     }
@@ -148,12 +148,8 @@ fn sort_distinct(values: &mut Vec<ScalarValue>) -> Option<()> {
 
 /// `x LIKE 'abc%'` lies between `abc` and `abd`.
 fn like_prefix(like: &datafusion_expr::Like, def: &TableDef) -> Option<(usize, DemandKind)> {
-    let (Expr::Column(column), Expr::Literal(pattern, _)) =
-        (like.expr.as_ref(), like.pattern.as_ref())
-    else {
-        return None;
-    };
-    let pattern = pattern.try_as_str()??;
+    let Expr::Column(column) = like.expr.as_ref() else { return None };
+    let pattern = value(&like.pattern)?.try_as_str()??;
     let special = |c: char| matches!(c, '%' | '_' | '\\') || Some(c) == like.escape_char;
     let prefix: String = pattern.chars().take_while(|c| !special(*c)).collect();
     let mut above = prefix.clone();
@@ -174,7 +170,7 @@ fn typed(def: &TableDef, name: &str, value: &ScalarValue) -> Option<(usize, Scal
 }
 
 /// `value` as type `ty`, if nothing is lost by it.
-pub(super) fn exactly(value: &ScalarValue, ty: &DataType) -> Option<ScalarValue> {
+pub(crate) fn exactly(value: &ScalarValue, ty: &DataType) -> Option<ScalarValue> {
     if value.is_null() || matches!(ty, DataType::Float32 | DataType::Float64) {
         return None;
     }

@@ -24,11 +24,11 @@ use crate::expr::scalar;
 use crate::physical::shared::SharedQuery;
 
 /// A way to the rows with its price.
-struct Path {
-    access: Access,
+pub(super) struct Path {
+    pub(super) access: Access,
     /// Predicates that need not be tested.
     guaranteed: Vec<usize>,
-    first: Option<First>,
+    pub(super) first: Option<First>,
     cost: f64,
 }
 
@@ -37,8 +37,8 @@ pub(super) struct Wanted<'a> {
     pub(super) def: &'a Arc<TableDef>,
     pub(super) predicates: Vec<&'a Logical>,
     columns: Vec<usize>,
-    names: DFSchema,
-    profile: Profile,
+    pub(super) names: DFSchema,
+    pub(super) profile: Profile,
 }
 
 impl Wanted<'_> {
@@ -107,11 +107,13 @@ impl Physical<'_> {
         }
         let output: Vec<usize> = produced.iter().map(|c| position(&wanted.columns, *c)).collect();
         let (columns, filter) = remaining(&wanted, &path, &output)?;
+        let slot = self.slot(&wanted, &path, !restrictions.is_empty())?;
         let output = produced.iter().map(|c| position(&columns, *c)).collect();
         let schema = def.schema.project(&produced);
         let operator = Operator::Scan(Scan {
             table: Arc::clone(def),
             access: path.access,
+            slot,
             columns,
             restrictions,
             filter,

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
 use datafusion_common::{DFSchema, Result, ScalarValue};
-use datafusion_expr::expr::{InList, ScalarFunction};
+use datafusion_expr::expr::{Cast, InList, ScalarFunction};
 use datafusion_expr::{Expr, ExprSchemable};
 
 /// Longer arrays are compared element by element: the plan would have too many constants.
@@ -26,7 +26,11 @@ pub(crate) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Optio
         _ => return Ok(None),
     };
     let [value, array] = given.args.as_slice() else { return Ok(None) };
-    let elements = elements(array, &value.get_type(schema)?)?;
+    let ty = value.get_type(schema)?;
+    if let Some(elements) = cast_one_by_one(array, &ty) {
+        return Ok(Some(Expr::InList(InList::new(Box::new(value.clone()), elements, negated))));
+    }
+    let elements = elements(array, &ty)?;
     Ok(elements.map(|elements| list(value, elements, negated)))
 }
 
@@ -51,6 +55,21 @@ fn list(value: &Expr, elements: Vec<ScalarValue>, negated: bool) -> Expr {
     }
     let list = elements.into_iter().map(|e| Expr::Literal(e, None)).collect();
     Expr::InList(InList::new(Box::new(value.clone()), list, negated))
+}
+
+/// The elements of an array that is cast to one of the value's type, each cast: they may be
+/// parameters. None of an empty one.
+fn cast_one_by_one(array: &Expr, value: &DataType) -> Option<Vec<Expr>> {
+    let Expr::Cast(cast) = array else { return None };
+    let (Expr::ScalarFunction(call), DataType::List(element)) =
+        (cast.expr.as_ref(), cast.field.data_type())
+    else {
+        return None;
+    };
+    let is_it = call.func.name() == "make_array" && element.data_type() == value;
+    let is_listed = is_it && (1..=ELEMENTS_MAX).contains(&call.args.len());
+    let cast = |e: &Expr| Expr::Cast(Cast::new(Box::new(e.clone()), value.clone()));
+    is_listed.then(|| call.args.iter().map(cast).collect())
 }
 
 fn elements(array: &Expr, value: &DataType) -> Result<Option<Vec<ScalarValue>>> {

@@ -1,0 +1,13 @@
+//! What one execution puts into a plan that is kept for all values.
+
+use crate::parameters::Parameters;
+use crate::scan::KeyRange;
+
+/// What an execution puts into the places that its plan has left open.
+#[derive(Clone, Debug)]
+pub struct Bindings {
+    /// Values that expressions read.
+    pub parameters: Parameters,
+    /// Ranges of scans, by the number of the scan's slot; none where they follow from no value.
+    pub ranges: Vec<Option<Vec<KeyRange>>>,
+}

@@ -1,0 +1,263 @@
+//! Physical plans that are kept for all values: an execution evaluates what is made of its
+//! parameters alone, finds the ranges of scans, and runs the plan as it is.
+//!
+//! Parameters stay in the logical plan as functions without arguments
+//! ([`crate::expr::runtime_parameter`]), so whoever plans sees a constant only where it asks for one
+//! that may change. Of these there are two: key ranges, which are found again by the code that has
+//! found them first, and keys of look-ups. Numbers of rows are part of what a plan is kept for.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan};
+use plan::{Bindings, Parameters, Plan};
+use types::{Datum, SqlError, SqlResult, zone};
+
+use super::Generic;
+use super::admitted::{is_made_of_parameters, is_parameter};
+use crate::error::from_library;
+use crate::explain::titles;
+use crate::expr::runtime_parameter::parameter;
+use crate::logical::constants::fold;
+use crate::logical::run::limited;
+use crate::optimize::values::{is_comparison, is_limited_by_parameters, literal};
+use crate::options::PlannerOptions;
+use crate::parse::expressions;
+use crate::parse::parameter::Parameter;
+use crate::physical::BoundScan;
+use crate::physical::ranges::exactly;
+use crate::planner;
+use crate::walk::nodes::{Nodes, erased};
+
+/// A plan that costs more is made for its values: it takes longer than planning, and conditions on
+/// constants are tested faster than those on parameters.
+const COST_MAX_US: f64 = 10_000.0;
+
+/// A physical plan for all values.
+pub(super) struct PhysicalPlan {
+    plan: Plan,
+    /// What is made of parameters alone, by the numbers of its run-time parameters.
+    made: Vec<Made>,
+    scans: Vec<BoundScan>,
+    /// Parameters that have to be these, by their numbers: numbers of rows.
+    fixed: Vec<(usize, Datum)>,
+}
+
+/// An expression that is made of parameters alone.
+struct Made {
+    expr: Expr,
+    /// The type that it has.
+    ty: DataType,
+    /// True if it is converted to that type, which must leave it as it is.
+    is_converted: bool,
+}
+
+impl Made {
+    /// Its value, never null; `None` where it has none of the type.
+    fn value(&self, given: &[Parameter]) -> Option<ScalarValue> {
+        let value = evaluated(&self.expr, given).ok()??;
+        let value = if self.is_converted { exactly(&value, &self.ty)? } else { value };
+        (!value.is_null() && value.data_type() == self.ty).then_some(value)
+    }
+}
+
+impl PhysicalPlan {
+    /// The plan, if there is one that does the same as `own`, which was made for these values.
+    pub(super) fn of(
+        generic: &Generic,
+        given: &[Parameter],
+        own: &Plan,
+        options: &PlannerOptions,
+    ) -> SqlResult<Option<PhysicalPlan>> {
+        if !generic.query.shared.is_empty() || own.root.cost > COST_MAX_US {
+            return Ok(None);
+        }
+        let mut making = Making { given, made: vec![], fixed: vec![] };
+        let Some(logical) = making.logical(generic.query.plan.clone())? else { return Ok(None) };
+        let (plan, scans) = crate::physical::bound(&logical, vec![], options)?;
+        if titles(&plan) != titles(own) {
+            return Ok(None);
+        }
+        let plan = planner::named(plan, generic.names.clone(), &generic.query.origins);
+        Ok(Some(PhysicalPlan { plan, made: making.made, scans, fixed: making.fixed }))
+    }
+
+    /// True if the numbers of rows are those that it was made for.
+    pub(super) fn is_for(&self, given: &[Parameter]) -> bool {
+        let is_same = |(number, value): &(usize, Datum)| {
+            given.get(*number).is_some_and(|given| given.value == *value)
+        };
+        self.fixed.iter().all(is_same)
+    }
+
+    /// The plan with these values; `None` where they need one of their own.
+    pub(super) fn with_values(&self, given: &[Parameter]) -> Option<Plan> {
+        let values = self.made.iter().map(|made| made.value(given)).collect::<Option<Vec<_>>>()?;
+        let ranges = self.scans.iter().map(|scan| scan.ranges(&values));
+        let ranges = ranges.collect::<Option<Vec<_>>>()?;
+        let parameters = Parameters { values: values.into(), context: zone::current() };
+        let bindings = Bindings { parameters, ranges };
+        let (root, node_count) = (Arc::clone(&self.plan.root), self.plan.node_count);
+        Some(Plan { root, node_count, bindings: Some(Arc::new(bindings)) })
+    }
+}
+
+/// The value of an expression of parameters alone, where it is one constant.
+fn evaluated(expr: &Expr, given: &[Parameter]) -> Result<Option<ScalarValue>> {
+    let valued = |part: Expr| {
+        let Expr::Placeholder(placeholder) = &part else { return fold(part) };
+        match (of_number(&placeholder.id, given), &placeholder.field) {
+            (Some((_, value)), Some(field)) => literal(value, field).map(Transformed::yes),
+            _ => Ok(Transformed::no(part)),
+        }
+    };
+    Ok(match expr.clone().transform_up(valued).data()? {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    })
+}
+
+fn of_number<'a>(id: &str, given: &'a [Parameter]) -> Option<(usize, &'a Parameter)> {
+    let number = expressions::index(id)?;
+    Some((number, given.get(number)?))
+}
+
+/// A logical plan whose parameters become those of run time.
+struct Making<'a> {
+    given: &'a [Parameter],
+    made: Vec<Made>,
+    fixed: Vec<(usize, Datum)>,
+}
+
+impl Making<'_> {
+    /// The plan with run-time parameters; `None` where a value decides more than they can say.
+    fn logical(&mut self, plan: LogicalPlan) -> SqlResult<Option<LogicalPlan>> {
+        let is_limited = is_limited_by_parameters(&plan).map_err(from_library)?;
+        let mut is_whole = true;
+        let placed = plan.transform_up(|node| {
+            let preserver = NamePreserver::new(&node);
+            let is_limit = matches!(node, LogicalPlan::Limit(_));
+            let schema = read_by(&node)?;
+            node.map_expressions(erased(&mut |expr: Expr| {
+                if !expr.exists(|part| Ok(is_parameter(part)))? {
+                    return Ok(Transformed::no(expr));
+                }
+                let name = preserver.save(&expr);
+                let placed = match is_limit {
+                    true => self.fixed(expr)?,
+                    false => self.placed(expr, &schema)?,
+                };
+                is_whole &= !placed.exists(|part| Ok(is_parameter(part)))?;
+                Ok(Transformed::yes(name.restore(placed)))
+            }))
+        });
+        let placed = placed.data().map_err(from_library)?;
+        match (is_whole, is_limited) {
+            (false, _) => Ok(None),
+            (true, false) => Ok(Some(placed)),
+            (true, true) => limited(placed).map(Some),
+        }
+    }
+
+    /// An expression that is a constant of this execution, and of those with the same parameters.
+    fn fixed(&mut self, expr: Expr) -> Result<Expr> {
+        expr.apply(|part| {
+            if let Expr::Placeholder(placeholder) = part
+                && let Some((number, value)) = of_number(&placeholder.id, self.given)
+            {
+                self.fixed.push((number, value.value.clone()));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(match evaluated(&expr, self.given)? {
+            Some(value) => Expr::Literal(value, None),
+            None => expr,
+        })
+    }
+
+    /// An expression with run-time parameters in the places of its largest parts that are made of
+    /// parameters alone.
+    fn placed(&mut self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        expr.transform_down(|part| {
+            if let Some(compared) = self.compared(&part, schema)? {
+                return Ok(Transformed::new(compared, true, TreeNodeRecursion::Jump));
+            }
+            match is_made_of_parameters(&part)? {
+                true => self.part(part),
+                false => Ok(Transformed::no(part)),
+            }
+        })
+        .data()
+    }
+
+    fn part(&mut self, part: Expr) -> Result<Transformed<Expr>> {
+        match evaluated(&part, self.given)? {
+            Some(value) if !value.is_null() => {
+                let placed = self.parameter(part, value, false);
+                Ok(Transformed::new(placed, true, TreeNodeRecursion::Jump))
+            }
+            Some(_) => Err(without_value()),
+            // It may have another value for each row.
+            None => Ok(Transformed::no(part)),
+        }
+    }
+
+    /// A column that is compared as a wider type is compared with the value as one of its own.
+    fn compared(&mut self, expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return Ok(None) };
+        let (column, value, op) = match (widened(left), widened(right), op.swap()) {
+            (Some(column), None, _) => (column, right, *op),
+            (None, Some(column), Some(op)) => (column, left, op),
+            _ => return Ok(None),
+        };
+        let ty = column.get_type(schema)?;
+        if !is_whole_number(&ty) || !is_comparison(op) || !is_made_of_parameters(value)? {
+            return Ok(None);
+        }
+        let found = evaluated(value, self.given)?.and_then(|value| exactly(&value, &ty));
+        let Some(found) = found else { return Ok(None) };
+        let value = self.parameter(value.as_ref().clone(), found, true);
+        let (left, right) = (Box::new(column.clone()), Box::new(value));
+        Ok(Some(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+    }
+
+    fn parameter(&mut self, expr: Expr, value: ScalarValue, is_converted: bool) -> Expr {
+        let ty = value.data_type();
+        let is_it =
+            |made: &Made| made.expr == expr && made.ty == ty && made.is_converted == is_converted;
+        let number = self.made.iter().position(is_it).unwrap_or(self.made.len());
+        if number == self.made.len() {
+            self.made.push(Made { expr, ty, is_converted });
+        }
+        parameter(number, value)
+    }
+}
+
+/// The column behind a cast from one type of whole numbers to a wider one, or to the same.
+fn widened(expr: &Expr) -> Option<&Expr> {
+    let Expr::Cast(Cast { expr, field }) = expr else { return None };
+    let is_column = matches!(**expr, Expr::Column(_));
+    (is_column && *field.data_type() == DataType::Int64).then_some(expr)
+}
+
+fn is_whole_number(ty: &DataType) -> bool {
+    matches!(ty, DataType::Int16 | DataType::Int32 | DataType::Int64)
+}
+
+/// The columns that the expressions of a node read.
+fn read_by(node: &LogicalPlan) -> Result<DFSchema> {
+    match node {
+        LogicalPlan::TableScan(scan) => {
+            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())
+        }
+        other => Ok(merge_schema(&other.inputs())),
+    }
+}
+
+fn without_value() -> DataFusionError {
+    DataFusionError::External(Box::new(SqlError::internal("a parameter has no value")))
+}

@@ -1,0 +1,140 @@
+//! Scans whose ranges follow from parameters: how they are found for the values of an execution.
+
+use std::sync::Arc;
+
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::Expr;
+use plan::catalog::TableDef;
+use plan::{Access, KeyRange};
+use types::{SqlError, SqlResult};
+
+use super::Physical;
+use super::ranges::{Demand, Ranges, demands, equalities, ranges};
+use super::scan::{Path, Wanted};
+use crate::estimate::{Named, Profile, conjunction};
+use crate::expr::runtime_parameter::{is_within, with_values};
+
+/// So many times as many rows as were expected, or as few, are worth a plan of their own.
+const ROWS_RATIO_MAX: f64 = 10.0;
+
+/// Fewer rows than these cost no more than looking for them.
+const ROWS_MIN: f64 = 100.0;
+
+/// A scan with parameters among its predicates.
+pub(crate) struct BoundScan {
+    table: Arc<TableDef>,
+    predicates: Vec<Expr>,
+    /// The key that its ranges are of, where it has some.
+    key: Option<Key>,
+    names: DFSchema,
+    profile: Profile,
+    /// The rows that were expected when it was planned.
+    rows: f64,
+}
+
+/// A key with ranges.
+#[derive(PartialEq, Eq)]
+struct Key {
+    columns: Vec<usize>,
+    is_hash: bool,
+    is_in_order: bool,
+}
+
+impl Key {
+    fn ranges(&self, predicates: &[Expr], def: &TableDef) -> Option<Ranges> {
+        let numbered = predicates.iter().enumerate();
+        let all: Vec<Demand> = numbered.flat_map(|(i, p)| demands(p, i, def)).collect();
+        match self.is_hash {
+            true => ranges(&self.columns, &equalities(&all), def),
+            false => ranges(&self.columns, &all, def),
+        }
+    }
+}
+
+impl BoundScan {
+    /// The ranges for these values, where they follow from them. `None` where they are of another
+    /// form than those that were planned, or have many more or fewer rows.
+    pub(crate) fn ranges(&self, values: &[ScalarValue]) -> Option<Option<Vec<KeyRange>>> {
+        let valued = |predicate: &Expr| with_values(predicate, Some(values)).ok();
+        let predicates = self.predicates.iter().map(valued).collect::<Option<Vec<_>>>()?;
+        let (now, planned) = (self.expected(&predicates), self.rows.max(ROWS_MIN));
+        if now > planned * ROWS_RATIO_MAX || now * ROWS_RATIO_MAX < planned {
+            return None;
+        }
+        let Some(key) = &self.key else { return Some(None) };
+        let found = key.ranges(&predicates, &self.table)?;
+        let planned = key.ranges(&self.planned()?, &self.table)?;
+        let is_single = !key.is_in_order || found.ranges.len() == 1;
+        (is_single && has_same_form(&found, &planned)).then_some(Some(found.ranges))
+    }
+
+    /// Its predicates, with the values that it was planned for.
+    fn planned(&self) -> Option<Vec<Expr>> {
+        self.predicates.iter().map(|predicate| with_values(predicate, None).ok()).collect()
+    }
+
+    fn expected(&self, predicates: &[Expr]) -> f64 {
+        let named = Named { schema: &self.names, profile: &self.profile };
+        let rows = conjunction(predicates.iter(), &named) * self.profile.rows;
+        rows.max(ROWS_MIN)
+    }
+
+    fn is_same(&self, other: &BoundScan) -> bool {
+        self.table.id == other.table.id
+            && self.predicates == other.predicates
+            && self.key == other.key
+    }
+}
+
+/// True if ranges guarantee the same and fix the same columns.
+fn has_same_form(one: &Ranges, other: &Ranges) -> bool {
+    let fixed = |ranges: &Ranges| ranges.ranges.first().map(|range| range.prefix.len());
+    one.guaranteed == other.guaranteed
+        && one.used == other.used
+        && one.complete == other.complete
+        && fixed(one) == fixed(other)
+}
+
+impl Physical<'_> {
+    /// The number of a scan among those with parameters, if it is one.
+    ///
+    /// # Errors
+    /// 0A000 where its source tests the parameters.
+    pub(super) fn slot(
+        &self,
+        wanted: &Wanted,
+        path: &Path,
+        is_restricted: bool,
+    ) -> SqlResult<Option<usize>> {
+        if !wanted.predicates.iter().any(|predicate| is_within(predicate)) {
+            return Ok(None);
+        }
+        if is_restricted {
+            return Err(SqlError::unsupported("a parameter that a source tests"));
+        }
+        let key = match &path.access {
+            Access::Range { index, ranges, .. } if !ranges.iter().any(KeyRange::is_all) => {
+                let columns = index.key_columns(wanted.def).to_vec();
+                let is_in_order = path.first.is_some();
+                Some(Key { columns, is_hash: index.is_hash(), is_in_order })
+            }
+            _ => None,
+        };
+        let predicates = wanted.predicates.iter().map(|predicate| (*predicate).clone()).collect();
+        let mut scan = BoundScan {
+            table: Arc::clone(wanted.def),
+            predicates,
+            key,
+            names: wanted.names.clone(),
+            profile: wanted.profile.clone(),
+            rows: 0.0,
+        };
+        scan.rows = scan.expected(&scan.predicates);
+        let mut known = self.bound.borrow_mut();
+        let slot = known.iter().position(|other| other.is_same(&scan)).unwrap_or(known.len());
+        if slot == known.len() {
+            known.push(scan);
+        }
+        Ok(Some(slot))
+    }
+}
