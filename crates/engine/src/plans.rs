@@ -21,8 +21,8 @@ use types::{LogicalType, SqlResult, SqlState};
 use crate::prepared::Switches;
 use crate::system::catalog::SystemCatalog;
 
-/// Statements that are known: a generic plan of a join takes some 20 KiB, with two physical ones three times as
-/// much, so that all take about 15 MiB.
+/// Statements that are known. A generic plan of a join takes some 20 KiB, with two physical ones
+/// three times as much (an estimate), so that all take about 15 MiB.
 const PLANS_MAX: usize = 256;
 
 /// Texts of this length and more are long ones.

@@ -70,7 +70,7 @@ async fn watched(run: &Arc<Run>, plan: &Plan, output: Arc<dyn Output>) -> SqlRes
     let query = Arc::clone(&run.query);
     let mut cancelled = pin!(query.cancel.cancelled());
     let mut listening = true;
-    // What is made of whole groups is computed here, and may have parameters in it.
+    // Expressions over whole groups are computed here, and may have parameters in them.
     let limits = query.bindings.is_some().then(|| Arc::new(Whole::new(run, &run.root)));
     let result = poll_fn(|cx| {
         if listening && cancelled.as_mut().poll(cx).is_ready() {

@@ -1,9 +1,9 @@
-//! What one execution puts into a plan that is kept for all values.
+//! Values and key ranges of one execution of a plan that is kept for all values.
 
 use crate::parameters::Parameters;
 use crate::scan::KeyRange;
 
-/// What an execution puts into the places that its plan has left open.
+/// Values and key ranges for the places that a plan has left open.
 #[derive(Clone, Debug)]
 pub struct Bindings {
     /// Values that expressions read.

@@ -40,7 +40,7 @@ pub enum Way {
     Refused,
 }
 
-/// What the code generator has done for a statement.
+/// Figures of the code generator for one statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeFigures {
     /// Functions that were made.
@@ -103,7 +103,7 @@ impl Drop for Restored {
 }
 
 impl Codegen {
-    /// One that has done nothing yet.
+    /// A code generator that has done nothing yet.
     pub fn new(start: Start, timer: Timer) -> Codegen {
         Codegen {
             start,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion_common::ScalarValue;
 use types::zone::Context;
 
-/// What the expressions of such a plan are computed with.
+/// Values and context that the expressions of such a plan are computed with.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// By their numbers; never null.

@@ -1,4 +1,4 @@
-//! What `EXPLAIN ANALYZE` says of machine code, where PostgreSQL says it too.
+//! Machine code in `EXPLAIN ANALYZE`: the section where PostgreSQL has its own.
 
 use plan::codegen::CodeFigures;
 use serde_json::{Map, Value};

@@ -2,8 +2,8 @@
 //! parameters alone, finds the ranges of scans, and runs the plan as it is.
 //!
 //! Parameters stay in the logical plan as functions without arguments
-//! ([`crate::expr::runtime_parameter`]), so whoever plans sees a constant only where it asks for one
-//! that may change. Of these there are two: key ranges, which are found again by the code that has
+//! ([`crate::expr::runtime_parameter`]), so whoever plans sees a constant only where it asks for
+//! one that may change. Of these there are two: key ranges, which are found again by the code that has
 //! found them first, and keys of look-ups. Numbers of rows are part of what a plan is kept for.
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const COST_MAX_US: f64 = 10_000.0;
 /// A physical plan for all values.
 pub(super) struct PhysicalPlan {
     plan: Plan,
-    /// What is made of parameters alone, by the numbers of its run-time parameters.
+    /// Expressions of parameters alone, by the numbers of their run-time parameters.
     made: Vec<Made>,
     scans: Vec<BoundScan>,
     /// Parameters that have to be these, by their numbers: numbers of rows.

@@ -1,5 +1,5 @@
-//! Programs as machine code. The interpreter is what a program means: it runs until there is code, and
-//! wherever there is none.
+//! Programs as machine code. The interpreter is what a program means: it runs until there is code,
+//! and wherever there is none.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -9,18 +9,17 @@ use ir::{Program, Refused, Value};
 use jit::{ColumnKind, Compiled, Compiler, NotRun};
 use plan::codegen::{Codegen, Start, Way};
 
-/// Memory of the code of all statements of the process. A program takes one to three pages of 4 KiB, so
-/// these are some eight thousand of them; beyond, expressions are interpreted.
+/// Memory of the code of all statements of the process. A program takes one to three pages of
+/// 4 KiB, so these are some eight thousand of them; beyond, expressions are interpreted.
 const CODE_BYTES_MAX: usize = 64 << 20;
 
-/// Rows of a program after which it is compiled. A program of ten steps takes some 70 us to compile and
-/// a thread some 30 us to start; where code is the faster way it saves half a nanosecond a row or more
-/// (`dovetail bench codegen`). So it costs no more than what it would have saved until then, and short
-/// statements have none of it.
+/// Rows of a program after which it is compiled: short statements have none of it. A program of two
+/// to twelve steps takes 0.3 to 0.6 ms to compile, and where code is the faster way it saves 0.3 to
+/// 0.7 ns a row (`docs/results/codegen.md`), so that a million rows pay for it, four times this.
 const ROWS_MIN: u64 = 1 << 18;
 
-/// Layouts of columns for which a program has code. Decimals come in 128 bits or in 64, nearly always
-/// all of a batch alike.
+/// Layouts of columns for which a program has code. Decimals come in 128 bits or in 64, nearly
+/// always all of a batch alike.
 const LAYOUTS_MAX: usize = 4;
 
 /// The machine code of the process.
@@ -32,7 +31,7 @@ pub struct CodeTotals {
     pub functions: Vec<(&'static str, u64)>,
 }
 
-/// What expressions of all statements have become, since the first one was compiled.
+/// Counts over all statements, since the first expression was compiled.
 pub fn code_totals() -> CodeTotals {
     let functions = COMPILER.counts().named().to_vec();
     CodeTotals { bytes: COMPILER.code_bytes(), functions }
@@ -40,8 +39,8 @@ pub fn code_totals() -> CodeTotals {
 
 static COMPILER: LazyLock<Compiler> = LazyLock::new(|| Compiler::new(CODE_BYTES_MAX));
 
-/// Nobody stops a function within a batch, as nobody stops the interpreter: tasks give way and look at
-/// their cancel between batches.
+/// Nobody stops a function within a batch, as nobody stops the interpreter: tasks give way and look
+/// at their cancel between batches.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// A program and the functions that were made of it, one for each layout of its columns.
@@ -55,7 +54,7 @@ pub(super) struct Code {
 struct Function {
     /// Those who come first decide for which layout it is.
     layout: OnceLock<Box<[Option<ColumnKind>]>>,
-    /// Rows that the interpreter went through, in one statement: its plan is made for it.
+    /// Rows that the interpreter went through, in all executions of the plan.
     rows: AtomicU64,
     /// `None` where it could not be made.
     made: OnceLock<Option<Compiled>>,

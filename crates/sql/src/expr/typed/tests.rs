@@ -156,8 +156,8 @@ struct Counts {
     functions: u64,
 }
 
-/// Of so many expressions one is compiled to machine code, too: a debug build of the generator takes
-/// some milliseconds for each.
+/// Of so many expressions one is compiled to machine code, too: a debug build of the generator
+/// takes some milliseconds for each.
 const PER_CODED: u64 = 2;
 
 /// That machine code makes of the batch what the library does, and refuses what programs refuse.

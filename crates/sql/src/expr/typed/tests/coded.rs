@@ -22,7 +22,7 @@ fn within<T>(codegen: &Arc<Codegen>, work: impl FnOnce() -> T) -> T {
     codegen::with(Some(Arc::clone(codegen)), work)
 }
 
-/// What work gives where all programs are compiled before they run, and what became of them.
+/// The result of work whose programs are all compiled before they run, and their figures.
 pub(super) fn forced<T>(work: impl FnOnce() -> T) -> (T, CodeFigures) {
     let codegen = generator(Start::FirstUse);
     let given = within(&codegen, work);
