@@ -30,6 +30,8 @@ pub(crate) struct BoundScan {
     profile: Profile,
     /// The rows that were expected when it was planned.
     rows: f64,
+    /// The ranges of that time.
+    planned: Option<Ranges>,
 }
 
 /// A key with ranges.
@@ -63,14 +65,9 @@ impl BoundScan {
         }
         let Some(key) = &self.key else { return Some(None) };
         let found = key.ranges(&predicates, &self.table)?;
-        let planned = key.ranges(&self.planned()?, &self.table)?;
         let is_single = !key.is_in_order || found.ranges.len() == 1;
-        (is_single && has_same_form(&found, &planned)).then_some(Some(found.ranges))
-    }
-
-    /// Its predicates, with the values that it was planned for.
-    fn planned(&self) -> Option<Vec<Expr>> {
-        self.predicates.iter().map(|predicate| with_values(predicate, None).ok()).collect()
+        let planned = self.planned.as_ref()?;
+        (is_single && has_same_form(&found, planned)).then_some(Some(found.ranges))
     }
 
     fn expected(&self, predicates: &[Expr]) -> f64 {
@@ -128,8 +125,11 @@ impl Physical<'_> {
             names: wanted.names.clone(),
             profile: wanted.profile.clone(),
             rows: 0.0,
+            planned: None,
         };
         scan.rows = scan.expected(&scan.predicates);
+        let key = scan.key.as_ref();
+        scan.planned = key.and_then(|key| key.ranges(&scan.predicates, &scan.table));
         let mut known = self.bound.borrow_mut();
         let slot = known.iter().position(|other| other.is_same(&scan)).unwrap_or(known.len());
         if slot == known.len() {
