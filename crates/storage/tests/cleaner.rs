@@ -14,12 +14,16 @@ const ROWS: u32 = 4000;
 
 async fn load(store: &Store, rows: u32) -> Result<Tree> {
     let tree = store.tree(store.create_tree().await?)?;
+    load_into(&tree, rows).await?;
+    Ok(tree)
+}
+
+async fn load_into(tree: &Tree, rows: u32) -> Result<()> {
     let mut loader = tree.bulk_loader().await?;
     for row in 0..rows {
         loader.push(&key(row), &[0; 100]).await?;
     }
-    loader.finish().await?;
-    Ok(tree)
+    loader.finish().await
 }
 
 /// Changes rows here and there, most of them among a tenth of all.
@@ -165,6 +169,40 @@ fn a_full_volume_takes_what_frees_space() {
         store.checkpoint().await.unwrap();
         assert!(fill(&tree, 200_000).await > ROWS / 2);
         store.verify().await.unwrap();
+    });
+}
+
+#[test]
+fn a_tree_is_rewritten_on_a_full_volume_by_whoever_spends_the_reserve() {
+    const REWRITTEN: u32 = 400;
+    let disk = Disk::new(5);
+    let inside = disk.clone();
+    simulated(&disk, move || async move {
+        let store = Store::create(PATH.as_ref(), options(48)).await.unwrap();
+        let mut tree = load(&store, REWRITTEN).await.unwrap();
+        let other = load(&store, ROWS).await.unwrap();
+        let empty = store.tree(store.create_tree().await.unwrap()).unwrap();
+        store.checkpoint().await.unwrap();
+        inside.faults(FaultPlan { capacity: Some(3 << 20), ..FaultPlan::default() });
+        fill(&other, 10_000).await;
+        store.checkpoint().await.unwrap();
+        fill(&other, 50_000).await;
+        let refused = load_into(&empty, REWRITTEN).await.unwrap_err();
+        assert!(refused.is_disk_full(), "{refused}");
+        // The space of the old tree is the reserve of the next round.
+        for round in 0..4 {
+            let reserve = store.spend_reserve();
+            let new = load(&store, REWRITTEN).await;
+            let new = new.unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let id = tree.id();
+            drop(std::mem::replace(&mut tree, new));
+            store.drop_tree(id).await.unwrap();
+            store.checkpoint().await.unwrap();
+            drop(reserve);
+            let trees = store.verify().await.unwrap().trees;
+            let report = trees.iter().find(|(id, _)| *id == tree.id()).expect("the new tree");
+            assert_eq!(report.1.entries, u64::from(REWRITTEN), "round {round}");
+        }
     });
 }
 

@@ -32,15 +32,24 @@ impl StoreInner {
     /// # Errors
     /// `Io` when the disk is full; `Poisoned`.
     pub async fn relieve(self: &Arc<Self>, claim: Claim) -> Result<()> {
+        self.reserve_places(0, claim).await?;
+        self.pool.relieve_of_kept().await
+    }
+
+    /// Makes sure of places for the dirty pages and so many more, in a file whose pages lie out of
+    /// place. Where the disk is full, what can be cleaned is.
+    ///
+    /// # Errors
+    /// `Full`; `Io` when the disk is full.
+    pub async fn reserve_places(&self, more: usize, claim: Claim) -> Result<()> {
         let claim = self.claim(claim);
-        match self.pool.reserve_places(0, claim).await {
+        match self.pool.reserve_places(more, claim).await {
             Err(error) if error.is_disk_full() => {
                 self.clean_for_room().await;
-                self.pool.reserve_places(0, claim).await?;
+                self.pool.reserve_places(more, claim).await
             }
-            reserved => reserved?,
+            reserved => reserved,
         }
-        self.pool.relieve_of_kept().await
     }
 
     /// Lets something go that was kept for later: the next run of the log, or an extent.

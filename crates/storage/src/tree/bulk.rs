@@ -12,7 +12,6 @@ use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
 use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
 use crate::page_map::Claim;
-use crate::pool::Pool;
 use crate::store::StoreInner;
 use crate::store::draft::Draft;
 use crate::tree::shared::TreeShared;
@@ -363,7 +362,7 @@ impl Run {
         self.writing = Some(runtime::spawn(async move {
             let pool = &claim.store.pool;
             if pool.map.is_some() {
-                return write_out_of_place(pool, start, &buffer).await;
+                return write_out_of_place(&claim.store, start, &buffer).await;
             }
             let written = pool.file().write_all_at(buffer, offset).await.0;
             let written = written.map_err(|error| StorageError::io("write a bulk load", &error));
@@ -387,9 +386,9 @@ impl Run {
 
 /// Writes consecutive pages to new places. Those of pages that are dirty in the pool stay free for
 /// them.
-async fn write_out_of_place(pool: &Pool, start: PageId, pages: &IoBuf) -> Result<()> {
-    let images = pages.as_slice().chunks(pool.page_size()).map(IoBuf::copy_of);
+async fn write_out_of_place(store: &StoreInner, start: PageId, pages: &IoBuf) -> Result<()> {
+    let images = pages.as_slice().chunks(store.pool.page_size()).map(IoBuf::copy_of);
     let images: Vec<(PageId, IoBuf)> = (start..).zip(images).collect();
-    pool.reserve_places(images.len(), Claim::Ordinary).await?;
-    pool.write_images(images).await
+    store.reserve_places(images.len(), Claim::Ordinary).await?;
+    store.pool.write_images(images).await
 }
