@@ -181,6 +181,7 @@ pub(crate) fn choose(first: Result<Header>, second: Result<Header>) -> Result<(H
         (Ok(a), _) => Ok((a, 0)),
         (Err(_), Ok(b)) => Ok((b, 1)),
         (Err(StorageError::NotADatabase), Err(other)) => Err(other),
+        (Err(_), Err(newer @ StorageError::NewerVersion { .. })) => Err(newer),
         (Err(error), Err(_)) => Err(error),
     }
 }

@@ -85,18 +85,25 @@ fn a_missing_file_is_an_error_of_the_system() {
 
 #[test]
 fn a_newer_version_is_told_from_damage() {
-    let (disk, _) = build();
-    let found = open_after(&disk, |file| async move {
-        let (read, buffer) = file.read_exact_at(IoBuf::alloc(128), 0).await;
-        read.unwrap();
-        let mut slot = buffer.as_slice().to_vec();
-        slot[8..12].copy_from_slice(&9u32.to_le_bytes());
-        let sum = crc32c::crc32c(&slot[..124]);
-        slot[124..].copy_from_slice(&sum.to_le_bytes());
-        overwrite(&file, 0, &slot).await;
-        overwrite(&file, 4096, &slot).await;
-    });
-    assert_eq!(found, Err(StorageError::NewerVersion { found: 9, supported: FILE_VERSION }));
+    // Also where the other slot is damaged.
+    for damaged in [None, Some(0), Some(1)] {
+        let (disk, _) = build();
+        let found = open_after(&disk, move |file| async move {
+            let (read, buffer) = file.read_exact_at(IoBuf::alloc(128), 0).await;
+            read.unwrap();
+            let mut slot = buffer.as_slice().to_vec();
+            slot[8..12].copy_from_slice(&9u32.to_le_bytes());
+            let sum = crc32c::crc32c(&slot[..124]);
+            slot[124..].copy_from_slice(&sum.to_le_bytes());
+            overwrite(&file, 0, &slot).await;
+            overwrite(&file, 4096, &slot).await;
+            if let Some(damaged) = damaged {
+                overwrite(&file, damaged * 4096 + 20, &[0xAA; 4]).await;
+            }
+        });
+        let newer = StorageError::NewerVersion { found: 9, supported: FILE_VERSION };
+        assert_eq!(found, Err(newer), "{damaged:?}");
+    }
 }
 
 #[test]

@@ -14,13 +14,18 @@ use runtime::fs::{File, OpenOptions};
 use runtime::sim::{Disk, Latency};
 use runtime::{Config, IoBuf, IoCounters, RingChoice, Runtime};
 use simulated::simulated;
-use storage::{Redo, Store, StoreOptions};
+use storage::{Layout, Redo, Store, StoreOptions};
 
 const GOLDEN_1: &str = include_str!("golden/version-1.txt");
 const GOLDEN_2: &str = include_str!("golden/version-2.txt");
 const GOLDEN_3: &str = include_str!("golden/version-3.txt");
 const GOLDEN_4: &str = include_str!("golden/version-4.txt");
 const GOLDEN: &str = include_str!("golden/version-5.txt");
+
+/// All of them, and how many entries each has.
+const GOLDENS: [(&str, u64); 5] =
+    [(GOLDEN, 264), (GOLDEN_4, 264), (GOLDEN_3, 264), (GOLDEN_2, 263), (GOLDEN_1, 262)];
+
 const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-5.txt");
 const PATH: &str = "/db";
 const ROW_COUNT: u32 = 260;
@@ -139,17 +144,33 @@ fn what_is_written_has_not_changed() {
 
 #[test]
 fn what_was_once_written_is_read() {
-    check(GOLDEN, 264);
-    check(GOLDEN_4, 264);
-    check(GOLDEN_3, 264);
-    check(GOLDEN_2, 263);
-    check(GOLDEN_1, 262);
+    GOLDENS.into_iter().for_each(|(golden, entries)| check(golden, entries));
+}
+
+#[test]
+fn files_of_each_version_are_converted() {
+    for (golden, entries) in GOLDENS {
+        let disk = Disk::new(3);
+        simulated(&disk, move || async move {
+            write_file(PATH.as_ref(), &restore(golden)).await;
+            let options = StoreOptions { layout: Layout::out_of_place(), ..options() };
+            Store::convert(PATH.as_ref(), options).await.unwrap();
+        });
+        assert_eq!(disk.contents(PATH).expect("the file")[8], 6);
+        check_on(&disk, entries);
+    }
 }
 
 fn check(golden: &'static str, entries: u64) {
     let disk = Disk::new(2);
     simulated(&disk, move || async move {
         write_file(PATH.as_ref(), &restore(golden)).await;
+    });
+    check_on(&disk, entries);
+}
+
+fn check_on(disk: &Disk, entries: u64) {
+    simulated(disk, move || async move {
         let store = Store::open(PATH.as_ref(), options()).await.unwrap();
         let report = store.verify().await.unwrap();
         assert_eq!(report.trees.iter().map(|(_, tree)| tree.entries).sum::<u64>(), entries);

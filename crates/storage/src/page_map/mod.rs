@@ -376,6 +376,14 @@ impl PageMap {
         }
     }
 
+    /// No piece of the map is on disk; how many there are.
+    pub fn outdate_all(&self) -> usize {
+        let mut state = self.state();
+        let pieces = state.map.len().div_ceil(map_page::capacity(self.page_size));
+        state.outdated.extend(0..pieces as u32);
+        pieces
+    }
+
     /// The records of places in the directory.
     pub fn records(&self) -> PlaceRecords {
         let state = self.state();

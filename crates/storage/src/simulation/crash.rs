@@ -10,10 +10,12 @@ use stdx::Prng;
 
 use super::storm::rebuild;
 use super::{
-    PATH, Report, Rows, State, ensure, options_for, random_rows, random_value, state_of, world,
+    PATH, Report, Rows, State, ensure, layout_of, options_for, out_of_place, random_rows,
+    random_value, state_of, world,
 };
 use crate::error::{Result, StorageError};
 use crate::log::redo::Redo;
+use crate::places::Layout;
 use crate::store::{Store, StoreOptions};
 use crate::tree_id::TreeId;
 
@@ -325,11 +327,39 @@ fn check_after_crash(
     let later = recover(&again, seed).map_err(|error| format!("recovery after cuts: {error}"))?;
     let behind = direct.as_ref().map_or(0, |(_, behind)| *behind);
     let state = |found: Option<(State, u64)>| found.map(|(state, _)| state);
-    ensure(state(later) == state(direct), || {
-        "recovery that was cut short ends in another state".to_owned()
-    })?;
+    let (later, direct) = (state(later), state(direct));
+    ensure(later == direct, || "recovery that was cut short ends in another state".to_owned())?;
     let chains = u64::from(cuts == CUT_RECOVERIES);
+    if let Some(expected) = direct.filter(|_| layout_of(seed) == Layout::InPlace) {
+        check_conversion(disk, &expected, seed)?;
+        cuts += 1;
+    }
     Ok(Report { crashes: 2 + cuts, chains, behind, ..Report::default() })
+}
+
+/// Checks that the file is converted to the other layout as it is, also when that is cut short.
+fn check_conversion(disk: &Disk, expected: &State, seed: u64) -> std::result::Result<(), String> {
+    let whole = disk.crash(seed);
+    convert(&whole, seed).map_err(|error| format!("conversion: {error}"))?;
+    let mut prng = Prng::new(!seed);
+    let write = 1 + prng.below(whole.write_count());
+    let cut = disk.crash(seed);
+    cut.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
+    drop(convert(&cut, seed));
+    let again = cut.crash(prng.next_u64());
+    drop(convert(&again, seed));
+    for (disk, how) in [(whole, "at once"), (cut.crash(prng.next_u64()), "cut"), (again, "twice")] {
+        let found = recover(&disk, seed).map_err(|error| format!("converted {how}: {error}"))?;
+        ensure(found.is_some_and(|(state, _)| state == *expected), || {
+            format!("conversion ends in another state ({how}, write {write})")
+        })?;
+    }
+    Ok(())
+}
+
+fn convert(disk: &Disk, seed: u64) -> Result<()> {
+    let options = StoreOptions { layout: out_of_place(seed), ..options_of(seed) };
+    world(disk, seed, move || Store::convert(PATH.as_ref(), options))
 }
 
 fn sizes(state: &State) -> Vec<(u32, usize)> {

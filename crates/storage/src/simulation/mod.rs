@@ -218,15 +218,17 @@ const FILL_PERCENT: [u32; 3] = [60, 75, 90];
 
 /// The layout of a seed's files. `DOVETAIL_LAYOUT` says it for all seeds.
 fn layout_of(seed: u64) -> Layout {
-    let out_of_place = match std::env::var("DOVETAIL_LAYOUT").as_deref() {
+    let is_out_of_place = match std::env::var("DOVETAIL_LAYOUT").as_deref() {
         Ok("out-of-place") => true,
         Ok("in-place") => false,
-        _ => is_out_of_place(seed),
+        _ => self::is_out_of_place(seed),
     };
-    match out_of_place {
-        true => Layout::OutOfPlace { extent_pages: EXTENT_PAGES[(seed / 7 % 3) as usize] },
-        false => Layout::InPlace,
-    }
+    if is_out_of_place { self::out_of_place(seed) } else { Layout::InPlace }
+}
+
+/// The layout out of place, with the extents of this seed.
+fn out_of_place(seed: u64) -> Layout {
+    Layout::OutOfPlace { extent_pages: EXTENT_PAGES[(seed / 7 % 3) as usize] }
 }
 
 /// Pages of the extents of files whose pages lie out of place: few, so that they are used again and

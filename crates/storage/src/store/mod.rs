@@ -4,6 +4,7 @@ pub(crate) mod backup;
 mod beside;
 mod checkpoint;
 mod cleaner;
+mod convert;
 pub(crate) mod draft;
 pub(crate) mod open;
 pub(crate) mod placed;

@@ -210,7 +210,7 @@ async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<
     })
 }
 
-fn assemble(
+pub(super) fn assemble(
     file: File,
     options: &StoreOptions,
     (header, map): (Header, Vec<Entry>),
@@ -311,7 +311,9 @@ async fn read_header(file: &File) -> Result<Slots> {
                 let misplaced = StorageError::Corrupt { pid: 1, reason: Damage::Header };
                 if header.page_size == page_size { Ok(header) } else { Err(misplaced) }
             });
-            second = if second.is_ok() { second } else { found };
+            // Whatever lies where others would have it does not count then.
+            let is_known = matches!(second, Ok(_) | Err(StorageError::NewerVersion { .. }));
+            second = if is_known { second } else { found };
         }
     }
     let alike = first.is_ok() && first == second;
