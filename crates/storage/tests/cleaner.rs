@@ -6,9 +6,9 @@ mod simulated;
 
 use placed::{PATH, key, options};
 use runtime::IoCounters;
-use runtime::sim::{Disk, FaultPlan};
+use runtime::sim::{Disk, FaultPlan, Latency};
 use simulated::simulated;
-use storage::{PlaceStats, Result, Store, Tree};
+use storage::{Layout, PlaceStats, Result, Store, StoreOptions, Tree};
 
 const ROWS: u32 = 4000;
 
@@ -204,6 +204,33 @@ fn a_tree_is_rewritten_on_a_full_volume_by_whoever_spends_the_reserve() {
             assert_eq!(report.1.entries, u64::from(REWRITTEN), "round {round}");
         }
     });
+}
+
+#[test]
+fn a_refused_load_can_be_tried_again_at_once() {
+    for layout in [Layout::InPlace, options(48).layout] {
+        let disk = Disk::new(6);
+        let inside = disk.clone();
+        simulated(&disk, move || async move {
+            let options = StoreOptions { layout, ..options(48) };
+            let store = Store::create(PATH.as_ref(), options).await.unwrap();
+            let tree = load(&store, 0).await.unwrap();
+            store.checkpoint().await.unwrap();
+            inside.faults(FaultPlan { capacity: Some(4 << 20), ..FaultPlan::default() });
+            inside.latency(Latency { write_ns: 100_000_000, ..Latency::default() });
+            let mut loader = tree.bulk_loader().await.unwrap();
+            // Some leaves are being written when a long value finds no space.
+            for row in 0..400 {
+                loader.push(&key(row), &[0; 100]).await.unwrap();
+            }
+            let refused = loader.push(&key(400), &vec![0; 8 << 20]).await.unwrap_err();
+            assert!(refused.is_disk_full(), "{refused}");
+            drop(loader);
+            load_into(&tree, 400).await.unwrap();
+            store.checkpoint().await.unwrap();
+            store.verify().await.unwrap();
+        });
+    }
 }
 
 #[test]

@@ -153,6 +153,21 @@ impl BulkLoader {
         if pending.len() > 0 && pending.key(pending.len() - 1) >= key {
             return Err(StorageError::OutOfOrder);
         }
+        let pushed = self.push_any(key, value).await;
+        self.end_if_failed(pushed).await
+    }
+
+    /// Waits for the writes of a load that has failed: none is under way when it is tried again.
+    async fn end_if_failed<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if outcome.is_err() {
+            // Their errors come too late to matter.
+            drop(self.leaves.finish_write().await);
+            drop(self.inners.finish_write().await);
+        }
+        outcome
+    }
+
+    async fn push_any(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if !self.tree.is_long(key, value) {
             return self.push_stored(key, Value::inline(value)).await;
         }
@@ -244,6 +259,13 @@ impl BulkLoader {
     /// `NotEmpty` when somebody has inserted meanwhile; `Io`, `Full`, `Poisoned`. The tree is
     /// empty, or as it was, then.
     pub async fn finish(mut self) -> Result<()> {
+        let written = self.write_rest().await;
+        let level = self.end_if_failed(written).await?;
+        self.install(level).await
+    }
+
+    /// Writes all nodes but the top one; its level.
+    async fn write_rest(&mut self) -> Result<usize> {
         let mut level = 0;
         // The last node of a level becomes a page of its own only if there are others beside it, or
         // it is too full.
@@ -257,7 +279,7 @@ impl BulkLoader {
             run.write(&self.claim).await?;
             run.finish_write().await?;
         }
-        self.install(level).await
+        Ok(level)
     }
 
     /// Whether the pending entries of a level fit the root.
