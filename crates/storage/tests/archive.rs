@@ -1,14 +1,16 @@
 //! The archive: what it leads to, what it refuses, and what becomes of it when something goes wrong. States
 //! after power cuts are compared in the simulation (`storage::simulation`).
 
+mod layout;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use runtime::sim::{Disk, FaultPlan};
 use runtime::{Config, IoCounters, RingChoice, Runtime, fs, time};
 use storage::{
-    ArchiveOptions, Redo, RestoreError, RestoreProgress, Restored, Result, Store, StoreOptions,
-    Until, restore,
+    ArchiveOptions, Layout, Redo, RestoreError, RestoreProgress, Restored, Result, Store,
+    StoreOptions, Until, restore,
 };
 
 const PATH: &str = "/db";
@@ -27,13 +29,18 @@ fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
 type Told = Arc<Mutex<Vec<String>>>;
 
 fn alone() -> StoreOptions {
-    StoreOptions { pool_bytes: 64 * 4096, log: true, ..StoreOptions::default() }
+    StoreOptions { pool_bytes: 64 * 4096, log: true, ..layout::options() }
 }
 
 fn archived(told: &Told) -> StoreOptions {
     let told = told.clone();
     let tell = Arc::new(move |said: &str| told.lock().unwrap().push(said.to_owned()));
     StoreOptions { archive: Some(ArchiveOptions { folder: FOLDER.into(), tell }), ..alone() }
+}
+
+/// The same with pages in place: no call for space in the file is among those that fail.
+fn archived_in_place(told: &Told) -> StoreOptions {
+    StoreOptions { layout: Layout::InPlace, ..archived(told) }
 }
 
 /// Commits that the value of the only key is this.
@@ -286,7 +293,7 @@ fn an_archive_that_fails_holds_nobody_up_and_says_so() {
     let (disk, told) = (Disk::new(8), Told::default());
     let (faults, heard) = (disk.clone(), told.clone());
     simulated(&disk, || async move {
-        let store = Store::create(PATH.as_ref(), archived(&heard)).await.unwrap();
+        let store = Store::create(PATH.as_ref(), archived_in_place(&heard)).await.unwrap();
         put(&store, "a").await;
         back_up(&store, BACKUP).await.unwrap();
         store.reserve(64).await.unwrap();
@@ -329,7 +336,7 @@ fn a_short_failure_is_made_up_for() {
     let (disk, told) = (Disk::new(9), Told::default());
     let (faults, heard) = (disk.clone(), told.clone());
     simulated(&disk, || async move {
-        let store = Store::create(PATH.as_ref(), archived(&heard)).await.unwrap();
+        let store = Store::create(PATH.as_ref(), archived_in_place(&heard)).await.unwrap();
         put(&store, "a").await;
         back_up(&store, BACKUP).await.unwrap();
         store.reserve(64).await.unwrap();

@@ -7,9 +7,8 @@ use placed::{PAGE, PATH, key, options};
 use runtime::IoCounters;
 use runtime::sim::Disk;
 use simulated::simulated;
-use storage::{
-    ArchiveOptions, Damage, FILE_VERSION, Layout, Result, StorageError, Store, StoreOptions,
-};
+use storage::{ArchiveOptions, Damage, FILE_VERSION, Layout, Redo, RestoreProgress, Restored};
+use storage::{Result, StorageError, Store, StoreOptions, TreeId, Until, restore};
 
 const ROWS: u32 = 3000;
 
@@ -65,14 +64,63 @@ fn the_file_is_of_a_version_of_its_own_and_keeps_its_layout() {
 }
 
 #[test]
-fn an_archive_is_refused_before_anything_is_made() {
-    simulated(&Disk::new(1), || async {
+fn a_backup_and_an_archive_lead_to_later_states() {
+    let archived = || {
         let archive =
-            Some(ArchiveOptions { folder: "/archive".into(), tell: std::sync::Arc::new(|_| {}) });
-        let refused = Store::create(PATH.as_ref(), StoreOptions { archive, ..options(64) }).await;
-        assert!(matches!(refused.err(), Some(StorageError::Option(_))));
-        assert!(!runtime::fs::exists(PATH).await.unwrap());
+            ArchiveOptions { folder: "/archive".into(), tell: std::sync::Arc::new(|_| {}) };
+        StoreOptions { log: true, archive: Some(archive), ..options(64) }
+    };
+    simulated(&Disk::new(1), move || async move {
+        let store = Store::create(PATH.as_ref(), archived()).await.unwrap();
+        let tree = store.tree(store.create_tree().await.unwrap()).unwrap();
+        for row in 0..ROWS {
+            tree.insert(&key(row), &[0; 100]).await.unwrap();
+        }
+        store.checkpoint().await.unwrap();
+        store.back_up("/backup".as_ref(), std::sync::Arc::new(|_| true)).await.unwrap();
+        let (io, mut positions) = (IoCounters::default(), Vec::new());
+        for round in 1..=8u8 {
+            for row in (round.into()..ROWS).step_by(20) {
+                assert!(tree.replace(&key(row), &[round; 100], &io).await.unwrap());
+                tree.insert(&key(ROWS + row), &[round; 100]).await.unwrap();
+            }
+            store.checkpoint().await.unwrap();
+            let mut redo = Redo::default();
+            redo.push(tree.id(), &key(0), Some(&[round]));
+            tree.replace(&key(0), &[round], &io).await.unwrap();
+            store.log(redo).await.unwrap();
+            positions.push(store.position());
+        }
+        store.archived().await;
+        let line = store.archive_status().expect("it is archived");
+        assert_eq!((line.lines, line.failures), (1, 0));
+        for (round, position) in (1..).zip(positions) {
+            check_restored(tree.id(), position, round).await;
+        }
     });
+}
+
+/// Restores the backup to where the round has ended.
+async fn check_restored(id: TreeId, position: Restored, round: u8) {
+    let Restored { checkpoint, frames, .. } = position;
+    let (until, progress) = (Until::Commit { checkpoint, frames }, RestoreProgress::default());
+    let (backup, target) = ("/backup".as_ref(), "/restored".as_ref());
+    restore(backup, "/archive".as_ref(), until, target, &progress).await.unwrap();
+    let store = Store::open(target, options(64)).await.unwrap();
+    store.verify().await.unwrap();
+    assert!(store.place_stats().is_some());
+    let (io, tree) = (IoCounters::default(), store.tree(id).unwrap());
+    let first = tree.get(&key(0), &io, <[u8]>::to_vec).await.unwrap();
+    assert_eq!(first, Some(vec![round]));
+    for row in 1..ROWS {
+        let found = tree.get(&key(row), &io, |value| value[0]).await.unwrap();
+        let changed = row % 20;
+        let expected = if (1..=u32::from(round)).contains(&changed) { changed as u8 } else { 0 };
+        assert_eq!(found, Some(expected), "row {row} after round {round}");
+    }
+    drop(tree);
+    store.close().await;
+    runtime::fs::remove(target).await.unwrap();
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn line_of(id: SegmentId, segment: File, survey: Survey) -> Line {
         checksum,
         time,
         place: begin.header.log,
-        page_count: begin.header.page_count,
+        page_count: begin.header.number_count(),
         directory: Arc::new(directory),
     }
 }

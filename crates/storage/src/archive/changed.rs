@@ -15,11 +15,12 @@ pub(super) fn changed(
     double_written: &[PageId],
 ) -> Vec<Extent> {
     let mut were_free = before.free.clone();
-    if header.page_count > page_count_before {
-        let pages = header.page_count - page_count_before;
+    if header.number_count() > page_count_before {
+        let pages = header.number_count() - page_count_before;
         were_free.push(Extent { start: page_count_before, pages });
     }
-    let log = header.log.extent();
+    // Where pages lie out of place the log has no numbers.
+    let log = header.log.extent().filter(|_| !header.is_out_of_place());
     let others = merge(now.free.iter().copied().chain(log).collect());
     let mut all = without(&merge(were_free), &others);
     let is_new = |pid: PageId| {
@@ -29,7 +30,9 @@ pub(super) fn changed(
     let old: BTreeSet<PageId> =
         double_written.iter().copied().filter(|pid| !is_new(*pid)).collect();
     all.extend(old.into_iter().map(|start| Extent { start, pages: 1 }));
-    merge(all)
+    let all = merge(all);
+    // What a map says of pages that are free means nothing.
+    if header.is_out_of_place() { without(&all, &now.free) } else { all }
 }
 
 /// What of sorted extents lies outside of other sorted ones.

@@ -3,8 +3,10 @@
 
 pub(crate) mod attach;
 mod changed;
+mod placed;
 mod record;
 pub(crate) mod restore;
+mod run;
 mod segment;
 pub(crate) mod write;
 
@@ -107,6 +109,7 @@ struct Line {
     time: u64,
     /// Where the frames lie in the file.
     place: LogPlace,
+    /// Page numbers, used and free.
     page_count: u32,
     directory: Arc<Directory>,
 }

@@ -8,13 +8,14 @@ use runtime::IoBuf;
 use runtime::fs::{self, File, OpenOptions};
 
 use super::failed;
+use super::placed::PlacedFile;
 use super::record::{Head, SegmentId};
 use super::segment::{self, Survey};
 use crate::error::{Result as Stored, StorageError};
 use crate::header::{self, DoubleWrite, Header};
 use crate::log::place::LogPlace;
-use crate::page;
-use crate::store::open::{header_of, replay};
+use crate::page::{self, PageId};
+use crate::store::open::{header_of, read_directory, replay};
 use crate::store::progress::RecoveryProgress;
 
 /// Bytes that are copied at a time.
@@ -311,16 +312,27 @@ async fn make(
     if header.double_write.pages > 0 {
         replay(file, header, &RecoveryProgress::default()).await?;
     }
-    for step in &plan.steps {
-        put_pages(folder, step, header.page_size as usize, file, progress).await?;
-    }
     // The archive has nothing of the pages of the log's next run.
-    let last = Header {
+    let mut last = Header {
         archive: 0,
         double_write: DoubleWrite::default(),
         next_log: LogPlace::default(),
         ..plan.survey.begin.header.clone()
     };
+    let mut placed = match header.is_out_of_place() {
+        true => {
+            let directory = read_directory(file, header).await?;
+            Some(PlacedFile::of(file, (header, directory), last.numbers).await?)
+        }
+        false => None,
+    };
+    for step in &plan.steps {
+        put_pages(folder, step, header.page_size as usize, (file, placed.as_mut()), progress)
+            .await?;
+    }
+    if let Some(placed) = placed {
+        last = placed.finish(&plan.survey.directory, last).await?;
+    }
     let page_size = u64::from(last.page_size);
     let (bytes, len) = (u64::from(last.page_count) * page_size, file.len().await);
     if len.map_err(failed("write the restored file"))? < bytes {
@@ -358,7 +370,7 @@ async fn put_pages(
     folder: &Path,
     step: &Step,
     page_size: usize,
-    file: &File,
+    (file, mut placed): (&File, Option<&mut PlacedFile<'_>>),
     progress: &RestoreProgress,
 ) -> Result<()> {
     let damaged = || RestoreError::Damaged { segment: step.id.path(folder), last: step.before };
@@ -373,8 +385,14 @@ async fn put_pages(
             while pid_at(&content, end, page_size) == Some(follows(end)) {
                 end += page_size;
             }
-            let run = IoBuf::copy_of(&content[at..end]);
-            write(file, run, pid * page_size as u64).await?;
+            let run = &content[at..end];
+            match &mut placed {
+                Some(placed) if placed.knows(follows(end) - 1) => {
+                    placed.put(pid as PageId, run).await?;
+                }
+                Some(_) => return Err(damaged()),
+                None => write(file, IoBuf::copy_of(run), pid * page_size as u64).await?,
+            }
             at = end;
         }
         progress.add(content.len() as u64);

@@ -178,7 +178,7 @@ async fn read_beginning(reader: &Reader) -> Result<Option<(Begin, Directory, u64
     let begin =
         Begin::decode(&contents[0]).filter(|begin| begin.header.checkpoint == reader.id.checkpoint);
     let directory = begin.as_ref().and_then(|Begin { header, .. }| {
-        Directory::decode(&contents[1], header.version, header.page_count)
+        Directory::decode(&contents[1], header.version, header.number_count())
     });
     Ok(begin.zip(directory).map(|(begin, directory)| (begin, directory, at)))
 }

@@ -9,14 +9,15 @@ use runtime::fs::{self, File, OpenOptions};
 
 use super::changed::changed;
 use super::record::{Kind, RECORD_PAGES_MAX, SegmentId, encode};
+use super::run::{Run, read_run, runs};
 use super::segment::Begin;
 use super::{ATTEMPTS_MAX, Archive, Line, PAUSE, State, Waiting, failed, sync_folder};
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
-use crate::extent::Extent;
 use crate::header::{DoubleWrite, Header};
 use crate::log::frame::read as read_frame;
-use crate::page::{self, PageId};
+use crate::page::PageId;
+use crate::places::Entry;
 
 /// A checkpoint of a file, settled but for its header.
 #[derive(Clone, Copy)]
@@ -24,8 +25,11 @@ pub(crate) struct Settled<'a> {
     pub file: &'a File,
     pub header: &'a Header,
     pub directory: &'a Arc<Directory>,
-    /// Pages that lay in its double-write buffer.
+    /// Pages that lay in its double-write buffer, or that lie elsewhere than in the checkpoint
+    /// before.
     pub double_written: &'a [PageId],
+    /// Where its pages lie, if that is not where their numbers say.
+    pub places: Option<&'a dyn Fn(PageId) -> Entry>,
 }
 
 impl Archive {
@@ -161,7 +165,7 @@ impl Archive {
 
     /// Writes the segment of a checkpoint; the line with it, and the bytes written.
     async fn written(&self, settled: Settled<'_>, before: Option<&Line>) -> Result<(Line, u64)> {
-        let Settled { file, header, directory, double_written } = settled;
+        let Settled { file, header, directory, double_written, places } = settled;
         let line = match before {
             Some(line) => line.id,
             None => u64::from_le_bytes(runtime::entropy()).max(1),
@@ -179,8 +183,10 @@ impl Archive {
         let begin = Begin { previous, header: header.clone() };
         segment.append(Kind::Begin, &[&begin.encode()]).await?;
         segment.append(Kind::Directory, &[&directory.encode()]).await?;
-        segment.append_pages(file, header.page_size as usize, &pages).await?;
-        let Segment { file: segment, end, .. } = segment.finish(folder, &pages).await?;
+        let runs = runs(&pages, places);
+        let count = runs.iter().map(|run| u64::from(run.pages.pages)).sum();
+        segment.append_pages(file, header.page_size as usize, runs).await?;
+        let Segment { file: segment, end, .. } = segment.finish(folder, count).await?;
         let line = Line {
             id: line,
             checkpoint: header.checkpoint,
@@ -190,7 +196,7 @@ impl Archive {
             checksum: 0,
             time: header.time,
             place: header.log,
-            page_count: header.page_count,
+            page_count: header.number_count(),
             directory: Arc::clone(directory),
         };
         Ok((line, end))
@@ -284,13 +290,12 @@ impl Segment {
         &mut self,
         file: &File,
         page_size: usize,
-        pages: &[Extent],
+        mut runs: VecDeque<Run>,
     ) -> Result<()> {
-        let mut runs: VecDeque<Extent> = pages.iter().flat_map(|extent| pieces(*extent)).collect();
         while !runs.is_empty() {
             let mut count = 0;
-            let mut is_in = |run: &Extent| {
-                count += run.pages;
+            let mut is_in = |run: &Run| {
+                count += run.pages.pages;
                 count <= RECORD_PAGES_MAX
             };
             let taken = runs.iter().take_while(|run| is_in(run)).count();
@@ -312,8 +317,7 @@ impl Segment {
     }
 
     /// All pages are in it: it gets its name.
-    async fn finish(mut self, folder: &Path, pages: &[Extent]) -> Result<Segment> {
-        let count: u64 = pages.iter().map(|extent| u64::from(extent.pages)).sum();
+    async fn finish(mut self, folder: &Path, count: u64) -> Result<Segment> {
         self.append(Kind::Whole, &[&count.to_le_bytes()]).await?;
         self.file.sync_data().await.map_err(failed("sync the archive"))?;
         let (from, to) = (self.id.unfinished_path(folder), self.id.path(folder));
@@ -321,25 +325,4 @@ impl Segment {
         sync_folder(folder).await?;
         Ok(self)
     }
-}
-
-/// An extent in pieces that fit a record.
-fn pieces(extent: Extent) -> impl Iterator<Item = Extent> {
-    let starts = (0..extent.pages).step_by(RECORD_PAGES_MAX as usize);
-    starts.map(move |at| Extent {
-        start: extent.start + at,
-        pages: RECORD_PAGES_MAX.min(extent.pages - at),
-    })
-}
-
-/// Reads pages that follow each other, and checks them: damage does not go on into the archive.
-async fn read_run(file: &File, page_size: usize, run: Extent) -> Result<IoBuf> {
-    let offset = u64::from(run.start) * page_size as u64;
-    let bytes = IoBuf::alloc(run.pages as usize * page_size);
-    let (read, bytes) = file.read_exact_at(bytes, offset).await;
-    read.map_err(failed("read pages for the archive"))?;
-    for (pid, image) in run.pids().zip(bytes.as_slice().chunks(page_size)) {
-        page::check(image, pid).map_err(|reason| StorageError::Corrupt { pid, reason })?;
-    }
-    Ok(bytes)
 }

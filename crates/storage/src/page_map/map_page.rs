@@ -1,5 +1,7 @@
 //! Map pages: pieces of the map from page numbers to places (`docs/format/places.md`, section 3).
 
+use runtime::IoBuf;
+
 use crate::le::{set_u32, u32_at};
 use crate::page::{self, Identity, PAGE_HEADER_BYTES, PageId, PageKind};
 use crate::places::Entry;
@@ -9,6 +11,16 @@ const ENTRY_BYTES: usize = 8;
 /// Entries of a map page.
 pub(super) fn capacity(page_size: usize) -> usize {
     (page_size - PAGE_HEADER_BYTES) / ENTRY_BYTES
+}
+
+/// Sealed pieces of a map that is written anew.
+pub(crate) fn pieces(page_size: usize, epoch: u64, map: &[Entry]) -> impl Iterator<Item = IoBuf> {
+    let entries = (0..).zip(map.chunks(capacity(page_size)));
+    entries.map(move |(index, entries)| {
+        let mut image = IoBuf::alloc(page_size);
+        build(image.as_mut_slice(), index, epoch, entries);
+        image
+    })
 }
 
 /// The number that the map page at `index` carries.

@@ -3,7 +3,7 @@
 
 mod ages;
 mod extents;
-mod map_page;
+pub(crate) mod map_page;
 pub(crate) mod moves;
 pub(crate) mod open;
 
@@ -394,13 +394,25 @@ impl PageMap {
         }
     }
 
-    /// The point of a checkpoint.
-    pub fn begin_settling(&self) {
+    /// The point of a checkpoint. Pages that the last one has in another place, and where the new
+    /// one has them: all of its pages that have changed are among these, but for new ones.
+    pub fn begin_settling(&self) -> Vec<(PageId, PageId)> {
         let mut state = self.state();
         state.extents.begin_settling();
-        state.durable.clear();
+        let moved = std::mem::take(&mut state.durable).into_keys();
         state.remapped.clear();
         state.has_moved = false;
+        let page = |owner: Owner| match owner {
+            Owner::Page(pid) => Some((pid, state.newest(owner).place)),
+            Owner::Map(_) => None,
+        };
+        moved.filter_map(page).collect()
+    }
+
+    /// Where the last checkpoint has a page. The place is not given away before the next one has
+    /// settled, unless images are moved.
+    pub fn durable_entry(&self, pid: PageId) -> Entry {
+        self.state().durable(Owner::Page(pid))
     }
 
     /// The checkpoint is durable, and the one before needed no more.

@@ -35,7 +35,7 @@ impl Move {
 
 impl State {
     /// The image that the last durable map names.
-    fn durable(&self, owner: Owner) -> Entry {
+    pub(super) fn durable(&self, owner: Owner) -> Entry {
         self.durable.get(&owner).copied().unwrap_or_else(|| self.newest(owner))
     }
 

@@ -8,7 +8,8 @@ use stdx::Prng;
 
 use super::storm::rebuild;
 use super::{
-    PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
+    PATH, Report, Rows, State, ensure, options, options_for, random_rows, random_value, state_of,
+    world,
 };
 use crate::archive::ArchiveOptions;
 use crate::archive::restore::{RestoreProgress, Restored, Until};
@@ -51,7 +52,7 @@ type SharedHistory = Arc<Mutex<History>>;
 fn archived(seed: u64) -> StoreOptions {
     let frames = if seed.is_multiple_of(2) { 512 } else { 48 };
     let archive = ArchiveOptions { folder: FOLDER.into(), tell: Arc::new(|_| ()) };
-    StoreOptions { log: true, archive: Some(archive), ..options(frames) }
+    StoreOptions { log: true, archive: Some(archive), ..options_for(seed, frames) }
 }
 
 /// One life.

@@ -99,13 +99,10 @@ impl std::error::Error for Failure {}
 /// The first defect found.
 pub fn run(seed: u64) -> Result<Report, Failure> {
     let mut report = Report { seeds: 1, ..Report::default() };
-    let scenarios = [mixed::run, crash::run_once, crash::run_with_failures, full::run, rot::run];
+    let scenarios =
+        [mixed::run, crash::run_once, crash::run_with_failures, full::run, rot::run, archive::run];
     for scenario in scenarios {
         report += attempt(seed, || scenario(seed))?;
-    }
-    // Only files whose pages lie in place are archived.
-    if layout_of(seed) == Layout::InPlace {
-        report += attempt(seed, || archive::run(seed))?;
     }
     Ok(report)
 }

@@ -49,7 +49,8 @@ pub(super) struct Written {
 /// What a checkpoint has to settle.
 pub(super) struct Passed {
     directory: Arc<Directory>,
-    /// Pages that are in its double-write buffer, and where.
+    /// Pages that are in its double-write buffer, and where; or that lie elsewhere than in the
+    /// checkpoint before, for the archive.
     pages: Vec<(PageId, PageId)>,
 }
 
@@ -359,7 +360,7 @@ impl StoreInner {
     pub(super) fn pass(&self, written: Written, header: &Header) -> Passed {
         let Written { before, places, begun, dirty, .. } = written;
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
-        let pages = self.pool.double_write.begin_placing();
+        let mut pages = self.pool.double_write.begin_placing();
         self.pool.set_epoch(header.checkpoint + 1);
         if let Some(archive) = &self.archive {
             archive.begin(header.checkpoint, begun.bytes());
@@ -369,7 +370,8 @@ impl StoreInner {
         let log = header.log;
         if let Some(map) = &self.pool.map {
             self.space().begin_settling([]);
-            map.begin_settling();
+            let moved = map.begin_settling();
+            pages.extend(moved.into_iter().filter(|_| self.archive.is_some()));
         }
         let mut space = self.ground();
         match before.log.extent().filter(|run| log != before.log && run.pages >= log.pages) {

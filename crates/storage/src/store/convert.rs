@@ -72,6 +72,9 @@ fn wanted(options: &StoreOptions) -> Result<u32> {
         Layout::OutOfPlace { .. } if options.unchanged => {
             Err(StorageError::Option("a file that stays unchanged cannot be converted"))
         }
+        Layout::OutOfPlace { .. } if options.archive.is_some() => {
+            Err(StorageError::Option("a file is converted without its archive"))
+        }
         Layout::OutOfPlace { extent_pages } => Ok(extent_pages),
         Layout::InPlace => {
             Err(StorageError::Option("files are converted to the layout out of place alone"))

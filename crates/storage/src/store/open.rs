@@ -101,11 +101,8 @@ pub(super) async fn open(
     options: &StoreOptions,
     progress: &Arc<RecoveryProgress>,
 ) -> Result<Store> {
-    let file = open_file(path, options, false).await?;
-    // What an earlier process wrote and did not sync must not be read as if it were durable.
-    let synced = file.sync_data().await;
-    synced.map_err(|error| StorageError::io("sync the database file", &error))?;
-    let Slots { mut header, slot, alike } = read_header(&file).await?;
+    let file = open_synced(path, options).await?;
+    let Slots { mut header, slot, alike, other } = read_header(&file).await?;
     check_length(&file, &header).await?;
     let mut double_written = vec![];
     if header.double_write.pages > 0 {
@@ -122,17 +119,25 @@ pub(super) async fn open(
         // They are of no checkpoint that could be archived: who wrote them had no archive.
         header.archive = 0;
     }
+    // Both slots say so once a checkpoint is in its places and in the archive.
+    let is_settled = header.double_write.pages == 0 && alike;
+    let mut is_archived = is_settled;
+    if header.is_out_of_place() && options.archive.is_some() && !is_settled {
+        let moved = moved_since(&file, other.as_ref(), &header, &map).await;
+        is_archived = moved.is_none();
+        double_written = moved.unwrap_or_default();
+    }
+    let place = |pid: PageId| map.get(pid as usize).copied().unwrap_or_default();
     let settled = Settled {
         file: &file,
         header: &header,
         directory: &directory,
         double_written: &double_written,
+        places: header.is_out_of_place().then_some(&place),
     };
-    // Both slots say so once a checkpoint is in its places and in the archive.
-    let is_settled = header.double_write.pages == 0 && alike;
     let (archive, line) = match &options.archive {
         Some(options) => {
-            let (archive, line) = attach(options, settled, &frames, is_settled).await?;
+            let (archive, line) = attach(options, settled, &frames, is_archived).await?;
             (Some(archive), line)
         }
         // What the checkpoint has changed is in no archive.
@@ -192,6 +197,15 @@ fn check_catalog(store: Store) -> Result<Store> {
         return Ok(store);
     }
     Err(StorageError::Corrupt { pid, reason: Damage::Directory })
+}
+
+/// Opens a file that exists. Nothing of it that an earlier process wrote and did not sync is read as
+/// if it were durable.
+async fn open_synced(path: &Path, options: &StoreOptions) -> Result<File> {
+    let file = open_file(path, options, false).await?;
+    let synced = file.sync_data().await;
+    synced.map_err(|error| StorageError::io("sync the database file", &error))?;
+    Ok(file)
 }
 
 async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
@@ -284,6 +298,8 @@ struct Slots {
     slot: PageId,
     /// Whether the other one does, too.
     alike: bool,
+    /// What the other one holds, if it is a header.
+    other: Option<Header>,
 }
 
 /// The header that counts, of a file that is as long as it says.
@@ -317,8 +333,11 @@ async fn read_header(file: &File) -> Result<Slots> {
         }
     }
     let alike = first.is_ok() && first == second;
+    let others = [second.clone().ok(), first.clone().ok()];
     let (header, slot) = header::choose(first, second)?;
-    Ok(Slots { header, slot, alike })
+    let [of_first, of_second] = others;
+    let other = if slot == 0 { of_first } else { of_second };
+    Ok(Slots { header, slot, alike, other })
 }
 
 /// The bytes of a slot, `None` when the file ends before.
@@ -417,7 +436,23 @@ async fn read_page(file: &File, page_size: u32, pid: PageId) -> Result<IoBuf> {
     }
 }
 
-async fn read_directory(file: &File, header: &Header) -> Result<Directory> {
+/// Pages that lie elsewhere than in the checkpoint before, if the other slot has that one: nothing
+/// of it was given away before both slots are alike.
+async fn moved_since(
+    file: &File,
+    other: Option<&Header>,
+    header: &Header,
+    map: &[Entry],
+) -> Option<Vec<PageId>> {
+    let other = other.filter(|other| other.checkpoint + 1 == header.checkpoint)?;
+    let directory = read_directory(file, other).await.ok()?;
+    let before = page_map::open::read(file, other, &directory.places).await.ok()?;
+    let pages = (0..).zip(before.iter().zip(map));
+    let moved = pages.filter(|(_, (before, now))| before != now && now.place != 0);
+    Some(moved.map(|(pid, _)| pid).collect())
+}
+
+pub(crate) async fn read_directory(file: &File, header: &Header) -> Result<Directory> {
     let mut payload = Vec::new();
     for pid in header.meta_pid..header.meta_pid.saturating_add(header.meta_pages) {
         let image = read_page(file, header.page_size, pid).await?;

@@ -146,9 +146,6 @@ pub(super) fn check(layout: Layout, options: &StoreOptions) -> Result<()> {
         Layout::OutOfPlace { .. } if !(1..=FILL_PERCENT_MAX).contains(&options.fill_percent) => {
             Err(StorageError::Option("extents are kept full to 1 to 90 percent"))
         }
-        Layout::OutOfPlace { .. } if options.archive.is_some() => {
-            Err(StorageError::Option("a file whose pages lie out of place cannot be archived"))
-        }
         Layout::OutOfPlace { extent_pages } if !(1..=EXTENT_PAGES_MAX).contains(&extent_pages) => {
             Err(StorageError::Option("an extent has 1 to 65536 pages"))
         }

@@ -12,6 +12,7 @@ use crate::extent::Extent;
 use crate::header::{DoubleWrite, Header};
 use crate::log::place::LogPlace;
 use crate::page::PageId;
+use crate::places::Entry;
 use crate::planted;
 
 impl StoreInner {
@@ -117,6 +118,10 @@ impl StoreInner {
         let Some(archive) = &self.archive else { return 0 };
         let double_written: Vec<PageId> = pages.iter().map(|(pid, _)| *pid).collect();
         let file = self.pool.file();
-        archive.take(Settled { file, header, directory, double_written: &double_written }).await
+        let map = self.pool.map.as_ref();
+        let place = map.map(|map| |pid| map.durable_entry(pid));
+        let places = place.as_ref().map(|place| place as &dyn Fn(PageId) -> Entry);
+        let double_written = &double_written;
+        archive.take(Settled { file, header, directory, double_written, places }).await
     }
 }

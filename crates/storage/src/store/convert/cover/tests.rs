@@ -1,3 +1,5 @@
+//! Extents around the pages of small files.
+
 use super::*;
 
 /// Runs of first page and length.
