@@ -28,7 +28,8 @@ const PLANS_MAX: usize = 256;
 /// Texts of this length and more are long ones.
 pub(crate) const LONG_TEXT_BYTES: usize = 2 << 10;
 
-/// Bytes of all long texts among them, of which a byte has some 120 bytes of plan: 8 MiB.
+/// Bytes of all long texts among them, of which a byte has some 120 bytes of logical plan, and as
+/// many of a physical one (an estimate): 16 MiB.
 const LONG_TEXTS_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes of the values of an execution that are put into a plan for all values: some hundred

@@ -395,7 +395,7 @@ impl<'a> Writing<'a> {
     /// more.
     pub(crate) fn finding_again(&self, bound: &Bound) -> Option<(Finding, RowChange)> {
         let how = bound.generic()?.change()?;
-        let (catalog, plan, _) = self.session.planned_before(bound, &self.catalog)?;
+        let (catalog, plan, _) = self.session.planned_before(bound, &self.catalog, true)?;
         Some((Finding { plan, catalog }, how))
     }
 

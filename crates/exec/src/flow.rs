@@ -48,6 +48,11 @@ impl Flow {
         Flow { stage: Arc::clone(stage), stack: vec![], gathered, paces, keeps_last: false }
     }
 
+    /// The same, which looks the last batch in hand up itself.
+    pub(crate) fn keeping_last(self) -> Flow {
+        Flow { keeps_last: true, ..self }
+    }
+
     fn put(&mut self, at: usize, rows: RecordBatch) {
         self.stack.push(Waiting { at, rows, held: None });
     }
@@ -216,7 +221,6 @@ impl Flow {
     /// Unlike a part's task it may as well do the next look-up itself: it occupies no place of a
     /// part.
     pub(crate) async fn look_up_all(mut self, at: usize, chunk: RecordBatch) -> SqlResult<()> {
-        self.keeps_last = true;
         if let Some(Op::Lookup(op)) = self.stage.tail.ops.get(at).cloned() {
             self.look_up_here(at, &op, chunk).await?;
         }

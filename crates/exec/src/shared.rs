@@ -1,7 +1,11 @@
-//! Out-of-order driving: parts not yet started lie in one queue, and each worker's feeder turns
-//! them into tasks while there are permits. Look-ups become tasks at once, and may move until they
-//! start. Started tasks never move (anagodb paper, section 2).
+//! Out-of-order driving. The coordinator begins with the pieces of a stage itself, one after the
+//! other, as long as it need not wait: a statement of few rows is done before anything was shared.
+//! As soon as a piece waits for the device, or takes its second slice of the processor, the parts
+//! not yet started lie in one queue, and each worker's feeder turns them into tasks while there are
+//! permits. Look-ups become tasks at once, and may move until they start. Started tasks never move
+//! (anagodb paper, section 2).
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -16,6 +20,7 @@ use types::SqlResult;
 use crate::flow::Flow;
 use crate::notify::{Notify, locked};
 use crate::preempt::breathe;
+use crate::sequential::step_into;
 use crate::stage::{Op, Piece, Stage};
 
 /// A worker with fewer tasks of the stage than this is about to run dry: look-ups not yet started
@@ -24,6 +29,12 @@ const DRY_TASKS: usize = 4;
 
 /// Parts that are worked on beside each other while others wait for reads.
 const READY_PARTS: usize = 2;
+
+/// More pieces than this are shared at once: that is no small work.
+const PIECES_MAX: usize = 32;
+
+/// Times that the work gives way before the rest is shared.
+const TURNS_MAX: u32 = 1;
 
 /// The work of a stage that can still move between workers.
 pub(crate) struct Shared {
@@ -83,6 +94,14 @@ struct Ticket {
 }
 
 impl Ticket {
+    /// That of work which the stage has begun with.
+    fn new(stage: &Arc<Stage>) -> Ticket {
+        let worker = runtime::worker();
+        stage.shared.pending.fetch_add(1, Ordering::AcqRel);
+        stage.shared.workers[worker].live.fetch_add(1, Ordering::Relaxed);
+        Ticket { stage: Arc::clone(stage), worker, is_part: false }
+    }
+
     /// Counts a look-up for the worker that has started it.
     fn move_to(&mut self, worker: usize) {
         let workers = &self.stage.shared.workers;
@@ -109,9 +128,70 @@ impl Drop for Ticket {
     }
 }
 
-/// Starts the driving of `pieces` by all workers.
-pub(crate) fn share(stage: &Arc<Stage>, pieces: Vec<Piece>) {
-    enqueue(stage, pieces);
+/// The pieces that are not begun, the next one last.
+struct Left<'a> {
+    stage: &'a Arc<Stage>,
+    pieces: RefCell<Vec<Piece>>,
+}
+
+impl Left<'_> {
+    fn next(&self) -> Option<Piece> {
+        self.pieces.borrow_mut().pop()
+    }
+
+    /// Adds pieces, in order, to be taken before those already there.
+    fn add(&self, pieces: impl DoubleEndedIterator<Item = Piece>) {
+        self.pieces.borrow_mut().extend(pieces.rev());
+        if self.pieces.borrow().len() > PIECES_MAX {
+            self.share();
+        }
+    }
+
+    /// Leaves what is not begun to all workers.
+    fn share(&self) {
+        let mut pieces = std::mem::take(&mut *self.pieces.borrow_mut());
+        pieces.reverse();
+        enqueue(self.stage, pieces);
+    }
+}
+
+/// Works on `pieces`, and shares those that would have to wait for others.
+pub(crate) async fn at_once(stage: Arc<Stage>, pieces: Vec<Piece>) -> SqlResult<()> {
+    // Feeders stay while this may have more to share.
+    let _ticket = Ticket::new(&stage);
+    let left = Left { stage: &stage, pieces: RefCell::default() };
+    left.add(pieces.into_iter());
+    let mut work = pin!(take_all(&stage, &left));
+    let mut turns = 0;
+    poll_fn(|cx| {
+        let polled = work.as_mut().poll(cx);
+        if polled.is_pending() {
+            turns += 1;
+            if turns > TURNS_MAX || !runtime::has_given_way() {
+                left.share();
+            }
+        }
+        polled
+    })
+    .await
+}
+
+async fn take_all(stage: &Arc<Stage>, left: &Left<'_>) -> SqlResult<()> {
+    let mut flow = Flow::new(stage).keeping_last();
+    while let Some(piece) = left.next() {
+        if stage.is_stopped() {
+            return Ok(());
+        }
+        match piece {
+            Piece::Rows(rows) => flow.feed(stage.first, rows).await?,
+            Piece::Part(part) => {
+                let parts = step_into(stage, &mut flow, part).await?;
+                left.add(parts.into_iter().map(Piece::Part));
+            }
+        }
+        breathe().await;
+    }
+    Ok(())
 }
 
 /// Adds pieces, in order, to be taken before those already there; calls workers to take them.
@@ -290,7 +370,7 @@ fn start_lookup(stage: &Arc<Stage>, worker: usize, handover: Handover) {
         Box::pin(async move {
             let _permit = permit;
             ticket.move_to(runtime::worker());
-            Flow::new(&ticket.stage).look_up_all(at, chunk).await
+            Flow::new(&ticket.stage).keeping_last().look_up_all(at, chunk).await
         })
     });
 }

@@ -13,7 +13,7 @@ use crate::policy::Driving;
 use crate::run::Run;
 use crate::scope::{Scope, halted};
 use crate::sequential::sequential;
-use crate::shared::{Shared, share};
+use crate::shared::{Shared, at_once};
 use crate::source::{Access, Depth, Part, Source};
 use crate::statics::partition;
 use crate::target::Target;
@@ -105,15 +105,16 @@ pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
     match driving {
         _ if pieces.is_empty() => {}
         Driving::One => {
-            let inner = Arc::clone(&stage);
-            stage.tasks.launch(runtime::worker(), move || Box::pin(sequential(inner, pieces)));
+            stage.tasks.run_here(Box::pin(sequential(Arc::clone(&stage), pieces))).await;
         }
         Driving::Runs(count) => {
             let inner = Arc::clone(&stage);
             let make = move || Box::pin(partition(inner, pieces, count)) as _;
             stage.tasks.launch(runtime::worker(), make);
         }
-        Driving::Shared => share(&stage, pieces),
+        Driving::Shared => {
+            stage.tasks.run_here(Box::pin(at_once(Arc::clone(&stage), pieces))).await;
+        }
     }
     stage.tasks.gone().await;
     stage.shared.clear();

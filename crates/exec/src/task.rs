@@ -51,6 +51,11 @@ impl TaskGroup {
         }
     }
 
+    /// Does `work` as a task of the group within the one that waits for it.
+    pub(crate) async fn run_here(self: &Arc<TaskGroup>, work: LocalFuture<'static, SqlResult<()>>) {
+        TaskGuard::new(self, runtime::worker()).task(work).await;
+    }
+
     /// Starts `make()` as a task here, or on a worker that runs dry before this one has started it.
     pub(crate) fn launch_anywhere<M>(self: &Arc<TaskGroup>, make: M)
     where

@@ -35,17 +35,6 @@ pub fn explain_json(
     json_node(plan, &plan.root, actual, costs)
 }
 
-/// The operators of a plan in pre-order, with what they are about.
-pub(crate) fn titles(plan: &Plan) -> Vec<String> {
-    fn add(node: &Node, titles: &mut Vec<String>) {
-        titles.push(title(&node.operator));
-        node.children().into_iter().for_each(|child| add(child, titles));
-    }
-    let mut titles = vec![];
-    add(&plan.root, &mut titles);
-    titles
-}
-
 fn json_node(
     plan: &Plan,
     node: &Node,

@@ -16,8 +16,8 @@
 //!   it there is no generic plan, for there is no moment while it is made.
 //! - *The values*: to the library parameters are opaque, and they stand only where one value is as good as
 //!   another ([`admitted`]). The order of joins is that of the values of the first execution. These are planned both
-//!   ways, and the plan is kept only where both came to the same, or to joins in another order that
-//!   costs the same ([`Generic::is_like`]).
+//!   ways, and the plan is kept only where it costs no more than the one for the values and its making
+//!   ([`Generic::is_like`]), by the estimates of both, as in PostgreSQL.
 
 pub(crate) mod admitted;
 pub(crate) mod depends;
@@ -54,12 +54,16 @@ use physical::PhysicalPlan;
 /// By so much a plan for all values may cost more than the one for the values at hand.
 const COST_TOLERANCE: f64 = 0.01;
 
+/// Microseconds that planning takes at least, by release builds, and for each node of the plan.
+const PLANNING_US: f64 = 100.0;
+const PLANNING_US_PER_NODE: f64 = 50.0;
+
 /// Physical plans that are kept of a statement, for other numbers of rows or other shares of a
 /// table: each is about as large as the logical one.
 const KEPT_MAX: usize = 2;
 
 /// Longest statement of which they are kept.
-const TEXT_BYTES_MAX: usize = 2 << 10;
+const TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// Attempts to keep one.
 const ATTEMPTS_MAX: u32 = 8;
@@ -83,6 +87,8 @@ pub struct Generic {
     change: Option<RowChange>,
     depends: Depends,
     parameter_count: usize,
+    /// True if its query asks for the moment, which parameters behind the others are.
+    asks_moment: bool,
     physical: Mutex<PhysicalPlans>,
 }
 
@@ -123,12 +129,12 @@ impl Generic {
         }
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
-        let values = values::all(parameters, parameter_count, catalog)?;
+        let values = values::all(parameters, parameter_count, catalog.now_us())?;
         let Some(Parts { query, target, change }) = parts(&statement, &recorder)? else {
             return Ok(None);
         };
         let seen = target.as_ref().map_or(&recorder as &dyn Catalog, |target| target);
-        let mut ast = *query.ast;
+        let mut ast = Arc::unwrap_or_clone(query.ast);
         let names = steps::rewrite_with(&mut ast, seen, Some(parameter_count + 1))?;
         let query = crate::optimize::query::generic(ast, seen, options, values)?;
         let is_good = admitted::is_for_all_values(&query).map_err(from_library)?;
@@ -136,7 +142,18 @@ impl Generic {
         let is_long = template.text().len() > TEXT_BYTES_MAX;
         let attempts = if is_long { ATTEMPTS_MAX } else { 0 };
         let physical = Mutex::new(PhysicalPlans { kept: vec![], attempts });
-        Ok(Some(Generic { statement, query, names, change, depends, parameter_count, physical }))
+        let asks_moment =
+            admitted::has_parameters_beyond(&query, parameter_count).map_err(from_library)?;
+        Ok(Some(Generic {
+            statement,
+            query,
+            names,
+            change,
+            depends,
+            parameter_count,
+            asks_moment,
+            physical,
+        }))
     }
 
     /// What it does with the rows that its query finds, if it changes them; to be asked for each execution.
@@ -180,15 +197,30 @@ impl Generic {
         catalog: &dyn Catalog,
         options: &PlannerOptions,
     ) -> SqlResult<Plan> {
-        let values = values::all(parameters, self.parameter_count, catalog)?;
-        let kept = self.physical.lock().unwrap_or_else(PoisonError::into_inner).kept.clone();
-        let mut fitting = kept.iter().filter(|kept| kept.is_for(&values));
-        if let Some(plan) = fitting.find_map(|kept| kept.with_values(&values)) {
+        if let Some(plan) = self.kept(parameters, catalog) {
             return Ok(plan);
         }
+        let values = self.values(parameters, catalog)?;
         let plan = guarded::guarded(|| self.with_values(&values, options))?;
         self.keep(&values, &plan, options);
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
+    }
+
+    /// What stands in the places of its parameters.
+    fn values(&self, given: &[Parameter], catalog: &dyn Catalog) -> SqlResult<Vec<Parameter>> {
+        let now_us = catalog.now_us().filter(|_| self.asks_moment);
+        values::all(given, self.parameter_count, now_us)
+    }
+
+    /// The plan for these values, where one is kept that is good for them: nothing is planned.
+    pub fn kept(&self, parameters: &[Parameter], catalog: &dyn Catalog) -> Option<Plan> {
+        let kept = self.physical.lock().unwrap_or_else(PoisonError::into_inner).kept.clone();
+        if kept.is_empty() {
+            return None;
+        }
+        let values = self.values(parameters, catalog).ok()?;
+        let mut fitting = kept.iter().filter(|kept| kept.is_for(&values));
+        fitting.find_map(|kept| kept.with_values(&values))
     }
 
     /// Keeps a physical plan that does what `plan` does, which was made for these values.
@@ -219,7 +251,7 @@ impl Generic {
         crate::physical::plan(&valued(&self.query.plan, &sources)?, nodes, options)
     }
 
-    /// Whether these values have a plan that does what `plan` does, which is for them alone.
+    /// Whether these values have a plan that is as good as `plan`, which is for them alone.
     pub fn is_like(
         &self,
         plan: &Plan,
@@ -228,25 +260,15 @@ impl Generic {
         options: &PlannerOptions,
     ) -> bool {
         let own = self.plan(parameters, catalog, options);
-        own.is_ok_and(|own| own.root.schema == plan.root.schema && has_same_steps(&own, plan))
+        own.is_ok_and(|own| own.root.schema == plan.root.schema && is_as_good(&own, plan))
     }
 }
 
-/// True if two plans have the same steps: in one order, or in orders that cost about the same, as
-/// joins have of which none is better.
-fn has_same_steps(one: &Plan, other: &Plan) -> bool {
-    let shown = |plan: &Plan| crate::explain::explain_text(plan, None, false);
-    let (mut one_shown, mut other_shown) = (shown(one), shown(other));
-    if one_shown == other_shown {
-        return true;
-    }
-    for lines in [&mut one_shown, &mut other_shown] {
-        let bare = |line: &String| line.trim_start_matches([' ', '-', '>']).to_owned();
-        *lines = lines.iter().map(bare).collect();
-        lines.sort_unstable();
-    }
-    let (one_cost, other_cost) = (one.root.cost, other.root.cost);
-    one_shown == other_shown && one_cost <= other_cost * (1.0 + COST_TOLERANCE)
+/// True if a plan that is good for many values costs no more than the one for the values at hand, with
+/// what it saves: its making.
+fn is_as_good(for_all: &Plan, for_one: &Plan) -> bool {
+    let planning = PLANNING_US + PLANNING_US_PER_NODE * for_one.node_count as f64;
+    for_all.root.cost <= for_one.root.cost * (1.0 + COST_TOLERANCE) + planning
 }
 
 /// The query of a statement.

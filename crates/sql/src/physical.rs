@@ -91,16 +91,18 @@ pub(crate) fn plan(
     shared: Vec<Node>,
     options: &PlannerOptions,
 ) -> SqlResult<Plan> {
-    Ok(bound(logical, shared, options)?.0)
+    Ok(bound(logical, shared, options, vec![])?.0)
 }
 
-/// The same with the scans whose ranges follow from parameters, by their slots.
+/// The same with the scans whose ranges follow from parameters, by their slots: behind those of the
+/// shared queries.
 pub(crate) fn bound(
     logical: &LogicalPlan,
     shared: Vec<Node>,
     options: &PlannerOptions,
+    scans: Vec<BoundScan>,
 ) -> SqlResult<(Plan, Vec<BoundScan>)> {
-    let physical = Physical::new(options);
+    let physical = Physical { bound: RefCell::new(scans), ..Physical::new(options) };
     let mut root = physical.build(logical)?.node;
     let scans = physical.bound.take();
     shared::attach(&mut root, &mut shared.into_iter().map(Some).collect::<Vec<_>>());

@@ -59,6 +59,23 @@ pub(crate) fn encode(key: &[KeyColumn], values: &[plan::ScalarValue]) -> SqlResu
     Ok(bytes)
 }
 
+/// The whole keys that ranges name, which must have a value for each column of the key.
+pub(crate) fn points(key: &[KeyColumn], ranges: &[KeyRange]) -> SqlResult<Vec<Vec<u8>>> {
+    let column = |at: usize| {
+        let values = ranges.iter().map(|range| range.prefix[at].clone());
+        plan::ScalarValue::iter_to_array(values)
+            .map_err(|e| types::SqlError::internal(e.to_string()))
+    };
+    let columns = (0..key.len()).map(column).collect::<SqlResult<Vec<ArrayRef>>>()?;
+    let encoder = KeyEncoder::new(key, &columns);
+    let encode = |row: usize| {
+        let mut bytes = vec![];
+        encoder.encode(row, &mut bytes)?;
+        Ok(bytes)
+    };
+    (0..ranges.len()).map(encode).collect()
+}
+
 /// Longer than any key: an entry has at most 8 KiB.
 const LONGER_THAN_KEYS: usize = (8 << 10) + 1;
 

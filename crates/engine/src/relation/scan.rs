@@ -5,13 +5,13 @@ use std::ops::Bound;
 
 use arrow_array::RecordBatch;
 use exec::{LocalFuture, Part, Step};
-use plan::{self, First, IndexRef, Scan};
+use plan::{self, First, IndexRef, KeyRange, Scan};
 use storage::{Direction, RangePart};
 use txn::visible::{Bounds, FirstEntries};
 use types::SqlResult;
 
 use super::access::{Relation, depth};
-use super::keys::{bounds, low_key};
+use super::keys::{bounds, low_key, points};
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
@@ -19,6 +19,9 @@ use crate::columns::fetch::ChunkFetch;
 
 /// Rows that one task fetches by key: amortises a task's set-up (Umbra, section 5).
 const FETCH_ROWS: usize = 128;
+
+/// Keys that one task looks up together: half of a batch of rows.
+const POINTS: usize = 1024;
 
 /// The same for rows of chunks: more of them share a vector, and windows of vectors have their requests in
 /// flight at once.
@@ -35,6 +38,8 @@ const LEAF_ROWS: usize = 128;
 pub(crate) struct TableSource {
     relation: Relation,
     ranges: Vec<Bounds>,
+    /// Whole keys of the clustered tree, in place of ranges.
+    points: Vec<Vec<u8>>,
     first: Option<First>,
 }
 
@@ -43,6 +48,8 @@ enum Work {
     /// Ranges of an index whose rows are fetched together.
     Ranges(VecDeque<RangePart>),
     Fetch(Vec<Vec<u8>>),
+    /// Rows by whole keys, which descend together.
+    Points(Vec<Vec<u8>>),
     /// So many entries from this end of the range.
     First(usize, Bounds),
 }
@@ -62,9 +69,13 @@ impl TableSource {
         let plan::Access::Range { index, ranges, fetch } = &scan.access else {
             let relation = Relation::of(snapshot, entry, &IndexRef::Primary, &scan.columns);
             let ranges = vec![(Bound::Unbounded, Bound::Unbounded)];
-            return Ok(TableSource { relation, ranges, first: None });
+            return Ok(TableSource { relation, ranges, points: vec![], first: None });
         };
         let relation = Relation::of(snapshot, entry, index, &scan.columns);
+        if are_points(&relation, index, ranges) && !fetch && scan.first.is_none() {
+            let points = points(&relation.layout.key, ranges)?;
+            return Ok(TableSource { relation, ranges: vec![], points, first: None });
+        }
         let key = &relation.layout.key[..index.key_columns(&entry.def).len()];
         let ranges = ranges.iter().filter_map(|r| bounds(key, r).transpose());
         let mut ranges = ranges.collect::<SqlResult<Vec<_>>>()?;
@@ -77,7 +88,7 @@ impl TableSource {
             true => relation.fetched(snapshot, entry, chunks),
             false => relation,
         };
-        Ok(TableSource { relation, ranges, first: scan.first })
+        Ok(TableSource { relation, ranges, points: vec![], first: scan.first })
     }
 
     /// The rows of a step, and the fetches that are left to do.
@@ -152,11 +163,24 @@ impl TableSource {
         Ok(Step { rows, parts: fetches.into_iter().chain(rest).map(part).collect() })
     }
 
+    async fn points(&self, keys: Vec<Vec<u8>>, access: exec::Access<'_>) -> SqlResult<Step> {
+        let mut taken = self.relation.reader(keys.len());
+        let depth = depth(access.depth);
+        self.relation.tree.get_batch(&keys, depth, access.io, &mut taken).await?;
+        Ok(Step { rows: taken.found().map(|mut rows| rows.finish()), parts: vec![] })
+    }
+
     async fn fetch(&self, keys: Vec<Vec<u8>>, access: exec::Access<'_>) -> SqlResult<Step> {
         let (_, fetch) = self.relation.fetch.as_ref().expect("keys come from an index");
         let (rows, _) = fetch.rows(&keys, access).await?;
         Ok(Step { rows: Some(rows), parts: vec![] })
     }
+}
+
+/// True if each of several ranges is one whole key of the clustered tree.
+fn are_points(relation: &Relation, index: &IndexRef, ranges: &[KeyRange]) -> bool {
+    let is_whole = |range: &KeyRange| range.prefix.len() == relation.layout.key.len();
+    matches!(index, IndexRef::Primary) && ranges.len() > 1 && ranges.iter().all(is_whole)
 }
 
 fn part(work: Work) -> Part {
@@ -168,6 +192,11 @@ impl exec::Source for TableSource {
         if let Some(first) = &self.first {
             let ranges = self.ranges.iter().cloned();
             return ranges.map(|range| part(Work::First(first.count, range))).collect();
+        }
+        if !self.points.is_empty() {
+            let count = POINTS.min(self.relation.rows_at_once());
+            let points = self.points.chunks(count).map(|keys| Work::Points(keys.to_vec()));
+            return points.map(part).collect();
         }
         let root =
             |(low, high): &Bounds| self.relation.tree.tree.root_part(low.clone(), high.clone());
@@ -189,6 +218,7 @@ impl exec::Source for TableSource {
                 Work::Range(range) => self.expand(range, access).await,
                 Work::Ranges(ranges) => self.gather(ranges, access).await,
                 Work::Fetch(keys) => self.fetch(keys, access).await,
+                Work::Points(keys) => self.points(keys, access).await,
                 Work::First(wanted, range) => self.first(wanted, range, access).await,
             }
         })

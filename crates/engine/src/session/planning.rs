@@ -102,10 +102,11 @@ impl Session {
 
     /// Puts values into a generic plan, unless that is good no more.
     async fn plan_again(&self, bound: &Arc<Bound>, cancel: &Cancel) -> SqlResult<Planned> {
-        let planned = match bound.template.text().len() >= LONG_TEXT_BYTES {
-            false => self.planned_before(bound, &self.system_catalog()),
-            true => self.planned_beside(bound, cancel).await?,
-        };
+        let is_long = bound.template.text().len() >= LONG_TEXT_BYTES;
+        let mut planned = self.planned_before(bound, &self.system_catalog(), !is_long);
+        if planned.is_none() && is_long {
+            planned = self.planned_beside(bound, cancel).await?;
+        }
         if let Some(planned) = planned {
             return Ok(planned);
         }

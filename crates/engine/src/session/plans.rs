@@ -67,12 +67,25 @@ impl Session {
         })
     }
 
-    /// How a statement is run that has a generic plan, which is good still.
-    pub(crate) fn planned_before(&self, bound: &Bound, catalog: &SystemCatalog) -> Option<Planned> {
+    /// How a statement is run that has a generic plan, which is good still: by a plan that is kept,
+    /// or one that is made here if that `may_plan`.
+    pub(crate) fn planned_before(
+        &self,
+        bound: &Bound,
+        catalog: &SystemCatalog,
+        may_plan: bool,
+    ) -> Option<Planned> {
         let generic = bound.generic().filter(|generic| generic.holds(catalog))?;
-        let (began, options) = (time::now(), self.planner_options_now());
+        let began = time::now();
         let _entered = types::zone::enter(self.context());
-        let plan = generic.plan(&bound.parameters, catalog, &options).ok()?;
+        let plan = match generic.kept(&bound.parameters, catalog) {
+            None if !may_plan => return None,
+            None => {
+                let options = self.planner_options_now();
+                generic.plan(&bound.parameters, catalog, &options).ok()?
+            }
+            Some(kept) => kept,
+        };
         Some((catalog.clone(), Arc::new(plan), began.elapsed()))
     }
 

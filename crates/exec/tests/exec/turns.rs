@@ -35,3 +35,28 @@ fn parts_that_wait_are_in_work_at_once() {
     let most = in_work_max(Behaviour { sleep_us_max: 20_000, ..Behaviour::default() });
     assert!(most > PARTS / 2 && most <= PARTS, "{most}");
 }
+
+/// Tasks that a scan of so many rows was made of.
+fn tasks(row_count: usize, behaviour: Behaviour) -> u64 {
+    let mut dice = Dice(5);
+    let tables = [("t".to_owned(), random_rows(&mut dice, row_count))].into();
+    let memory = Arc::new(Memory { tables, behaviour: Arc::new(behaviour), leaf_rows: 4 });
+    let plan = plan(scan("t"));
+    let way = Way { mode: Mode::OutOfOrder, permits: 64, spills: false };
+    let outcome = run(&simulation(2, 5), &plan, &memory, query(&plan, 2, way));
+    assert_eq!(outcome.result, Ok(()));
+    assert_eq!(outcome.rows.len(), row_count);
+    outcome.progress.tasks().created
+}
+
+#[test]
+fn few_rows_are_read_where_they_are_asked_for() {
+    assert_eq!(tasks(4, Behaviour::default()), 1);
+}
+
+#[test]
+fn parts_that_would_wait_for_others_become_tasks() {
+    let waits = Behaviour { sleep_us_max: 20_000, ..Behaviour::default() };
+    let tasks = tasks(400, waits);
+    assert!(tasks > 50, "{tasks}");
+}

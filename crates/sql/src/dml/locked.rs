@@ -60,7 +60,7 @@ impl LockedQuery {
     /// # Errors
     /// 42501 for a table that may not be read.
     pub fn of(query: &Query, catalog: &dyn Catalog) -> SqlResult<Option<LockedQuery>> {
-        let mut ast = query.ast.clone();
+        let mut ast = Box::new(query.ast.as_ref().clone());
         let Some(relations) = plain(&ast).and_then(|select| relations(select, catalog)) else {
             return Ok(None);
         };

@@ -10,42 +10,76 @@ use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::optimize::query::Optimized;
+use crate::parse::expressions::index;
 use crate::walk::nodes::{Nodes, erased_ref};
 
 /// Functions whose results have types that follow from those of their arguments: operators (`analyze/typing`)
 /// and what is often compared.
 const FUNCTIONS: &[&str] = &[
     "abs",
+    "age",
     "all_ne",
     "any_eq",
+    "array_length",
+    "array_position",
+    "array_to_string",
     "btrim",
+    "cardinality",
+    "ceil",
+    "char_length",
+    "chr",
     "coalesce",
     "concat",
+    "concat_ws",
     "date_minus_date",
     "date_minus_days",
+    "date_part",
     "date_plus_days",
     "date_plus_time",
     "date_trunc",
     "days_plus_date",
+    "exp",
     "float_div",
+    "floor",
+    "gcd",
     "greatest",
+    "initcap",
     "interval_length",
     "least",
     "left",
     "length",
+    "ln",
     "lower",
+    "lpad",
+    "ltrim",
+    "make_date",
+    "make_interval",
+    "make_time",
+    "make_timestamp",
+    "make_timestamptz",
+    "md5",
     "mod",
     "nullif",
     "numeric_div",
     "numeric_mul",
+    "octet_length",
+    "overlay",
+    "power",
     "regexp_like",
+    "repeat",
     "replace",
+    "reverse",
     "right",
+    "rpad",
+    "rtrim",
+    "sign",
     "span_divided",
     "span_minus_span",
     "span_plus_span",
     "span_plus_time",
     "span_times",
+    "split_part",
+    "sqrt",
     "starts_with",
     "strpos",
     "substr",
@@ -54,6 +88,10 @@ const FUNCTIONS: &[&str] = &[
     "time_plus_span",
     "times_span",
     "timezone",
+    "to_char",
+    "to_date",
+    "to_timestamp",
+    "translate",
     "upper",
     "uuid_in",
 ];
@@ -78,6 +116,24 @@ fn is_plan_for_all_values(plan: &LogicalPlan) -> Result<bool> {
         Ok(going_on(all))
     })?;
     Ok(all)
+}
+
+/// Whether a query, or one that it shares, has a parameter behind the first `count`.
+pub(super) fn has_parameters_beyond(query: &Optimized, count: usize) -> Result<bool> {
+    let is_beyond = |expr: &Expr| match expr {
+        Expr::Placeholder(placeholder) => index(&placeholder.id).is_none_or(|index| index >= count),
+        _ => false,
+    };
+    let mut found = false;
+    for plan in query.shared.iter().map(|shared| &shared.plan).chain([&query.plan]) {
+        plan.apply(|node| {
+            node.apply_expressions(erased_ref(&mut |expr: &Expr| {
+                found |= expr.exists(|part| Ok(is_beyond(part)))?;
+                Ok(going_on(!found))
+            }))
+        })?;
+    }
+    Ok(found)
 }
 
 fn going_on(all: bool) -> TreeNodeRecursion {

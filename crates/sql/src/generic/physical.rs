@@ -12,24 +12,24 @@ use arrow_schema::DataType;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan};
 use plan::{Bindings, Parameters, Plan};
 use types::{Datum, SqlError, SqlResult, zone};
 
-use super::Generic;
 use super::admitted::{is_made_of_parameters, is_parameter};
+use super::{Generic, is_as_good};
+use crate::cast::exact::exactly;
 use crate::error::from_library;
-use crate::explain::titles;
 use crate::expr::runtime_parameter::parameter;
 use crate::logical::constants::fold;
 use crate::logical::run::limited;
-use crate::optimize::values::{is_comparison, is_limited_by_parameters, literal};
+use crate::optimize::shared;
+use crate::optimize::values::{is_comparison, is_limited_by_parameters, literal, read_by};
 use crate::options::PlannerOptions;
 use crate::parse::expressions;
 use crate::parse::parameter::Parameter;
 use crate::physical::BoundScan;
-use crate::physical::ranges::exactly;
+use crate::physical::shared::SharedQuery;
 use crate::planner;
 use crate::walk::nodes::{Nodes, erased};
 
@@ -73,13 +73,20 @@ impl PhysicalPlan {
         own: &Plan,
         options: &PlannerOptions,
     ) -> SqlResult<Option<PhysicalPlan>> {
-        if !generic.query.shared.is_empty() || own.root.cost > COST_MAX_US {
+        if own.root.cost > COST_MAX_US {
             return Ok(None);
         }
         let mut making = Making { given, made: vec![], fixed: vec![] };
-        let Some(logical) = making.logical(generic.query.plan.clone())? else { return Ok(None) };
-        let (plan, scans) = crate::physical::bound(&logical, vec![], options)?;
-        if titles(&plan) != titles(own) {
+        let (mut sources, mut nodes, mut scans) = (vec![], vec![], vec![]);
+        for (number, shared) in generic.query.shared.iter().enumerate() {
+            let Some(query) = making.over(&shared.plan, &sources)? else { return Ok(None) };
+            let planned = shared::planned_with(&query, number, &shared.name, options, &mut scans)?;
+            sources.push(planned.0);
+            nodes.push(planned.1);
+        }
+        let Some(query) = making.over(&generic.query.plan, &sources)? else { return Ok(None) };
+        let (plan, scans) = crate::physical::bound(&query, nodes, options, scans)?;
+        if !is_as_good(&plan, own) {
             return Ok(None);
         }
         let plan = planner::named(plan, generic.names.clone(), &generic.query.origins);
@@ -134,6 +141,16 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
+    /// As [`Making::logical`], of a query over those that are computed once.
+    fn over(
+        &mut self,
+        query: &LogicalPlan,
+        sources: &[Arc<SharedQuery>],
+    ) -> SqlResult<Option<LogicalPlan>> {
+        let query = shared::with_sources(query.clone(), sources).map_err(from_library)?;
+        self.logical(query)
+    }
+
     /// The plan with run-time parameters; `None` where a value decides more than they can say.
     fn logical(&mut self, plan: LogicalPlan) -> SqlResult<Option<LogicalPlan>> {
         let is_limited = is_limited_by_parameters(&plan).map_err(from_library)?;
@@ -246,16 +263,6 @@ fn widened(expr: &Expr) -> Option<&Expr> {
 
 fn is_whole_number(ty: &DataType) -> bool {
     matches!(ty, DataType::Int16 | DataType::Int32 | DataType::Int64)
-}
-
-/// The columns that the expressions of a node read.
-fn read_by(node: &LogicalPlan) -> Result<DFSchema> {
-    match node {
-        LogicalPlan::TableScan(scan) => {
-            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())
-        }
-        other => Ok(merge_schema(&other.inputs())),
-    }
 }
 
 fn without_value() -> DataFusionError {

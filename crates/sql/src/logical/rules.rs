@@ -71,6 +71,11 @@ pub(crate) fn first() -> Vec<Rule> {
     ]
 }
 
+/// Those that move conditions, alone.
+pub(crate) fn filters() -> Vec<Rule> {
+    vec![Arc::new(guarded_rules::filters())]
+}
+
 /// The rules after that.
 pub(crate) fn last() -> Vec<Rule> {
     vec![

@@ -107,6 +107,8 @@ fn finished(
     let ordered = match &config.values {
         Some(values) => {
             let numbered = crate::optimize::values::with_numbered(first, values)?;
+            // What joins pass on of a constant they pass on of a parameter.
+            let numbered = run(rules::filters(), numbered, config)?;
             crate::optimize::values::without_numbered(join_order::reorder(numbered, options)?)?
         }
         None => join_order::reorder(first, options)?,

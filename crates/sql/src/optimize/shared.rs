@@ -20,6 +20,7 @@ use crate::analyze::tables::WorkTable;
 use crate::options::PlannerOptions;
 use crate::parse::object_name::identifier;
 use crate::parse::set_functions::SERIES;
+use crate::physical::BoundScan;
 use crate::physical::shared::SharedQuery;
 use crate::walk::Walk;
 use crate::walk::nodes::{Nodes, erased, erased_ref};
@@ -31,7 +32,18 @@ pub(crate) fn planned(
     name: &str,
     options: &PlannerOptions,
 ) -> SqlResult<(Arc<SharedQuery>, Node)> {
-    let (source, node) = crate::physical::shared_query(query, number, name, options)?;
+    planned_with(query, number, name, options, &mut vec![])
+}
+
+/// The same of a plan with parameters, whose scans with ranges of them are put behind `scans`.
+pub(crate) fn planned_with(
+    query: &LogicalPlan,
+    number: usize,
+    name: &str,
+    options: &PlannerOptions,
+    scans: &mut Vec<BoundScan>,
+) -> SqlResult<(Arc<SharedQuery>, Node)> {
+    let (source, node) = crate::physical::shared_query(query, number, name, options, scans)?;
     Ok((Arc::new(source), node))
 }
 

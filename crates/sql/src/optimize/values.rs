@@ -4,7 +4,6 @@
 //! joins is chosen it is a literal with its number, so that this is done for some value.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use arrow_schema::{DataType, Field};
@@ -12,14 +11,14 @@ use datafusion_common::metadata::FieldMetadata;
 use datafusion_common::tree_node::{
     Transformed, TransformedResult, TreeNodeRecursion, TreeNodeVisitor,
 };
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{Cast, Placeholder};
 use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use types::{Datum, SqlError, SqlResult};
 
 use crate::analyze::typing::elements::as_list_of_constant;
-use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::logical::constants::fold;
 use crate::logical::run::{limited, simplified};
@@ -31,17 +30,18 @@ use crate::walk::nodes::{Nodes, erased, erased_ref};
 /// Where a literal has the number of its parameter.
 const NUMBER: &str = "dovetail.parameter";
 
-/// What stands in the places of so many parameters, and behind them in those of the clock.
+/// What stands in the places of so many parameters, and behind them in those of the clock, where
+/// the moment is asked for.
 pub(crate) fn all(
     parameters: &[Parameter],
     count: usize,
-    catalog: &dyn Catalog,
+    now_us: Option<i64>,
 ) -> SqlResult<Vec<Parameter>> {
     let mut values = parameters[..count.min(parameters.len())].to_vec();
     if values.iter().any(Parameter::is_null) {
         return Err(SqlError::internal("a generic plan has no null"));
     }
-    let moments = catalog.now_us().and_then(clock::texts).into_iter().flatten();
+    let moments = now_us.and_then(clock::texts).into_iter().flatten();
     values.extend(moments.map(Parameter::unknown));
     Ok(values)
 }
@@ -49,14 +49,7 @@ pub(crate) fn all(
 /// The plan for these values, with what is made of them alone computed.
 pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<LogicalPlan> {
     let is_limited = is_limited_by_parameters(&plan).map_err(from_library)?;
-    let has_lists = Cell::new(false);
     let valued = |expr: Expr| {
-        if let Expr::ScalarFunction(call) = &expr
-            && let Some(list) = as_list_of_constant(call)?
-        {
-            has_lists.set(true);
-            return Ok(Transformed::yes(list));
-        }
         let Expr::Placeholder(placeholder) = &expr else { return fold(expr) };
         let number = expressions::index(&placeholder.id);
         match (number.and_then(|number| values.get(number)), &placeholder.field) {
@@ -64,14 +57,56 @@ pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<
             _ => Ok(Transformed::no(expr)),
         }
     };
-    let mut bound = replaced(plan, &is_parameter, &valued).map_err(from_library)?;
+    let bound = replaced(plan, &is_parameter, &valued).map_err(from_library)?;
+    let Transformed { data: mut bound, transformed: has_lists, .. } =
+        listed(bound).map_err(from_library)?;
     // Short lists become alternatives, as they are in a plan for values alone.
-    if has_lists.get() || compares_casts(&bound).map_err(from_library)? {
+    if has_lists || compares_casts(&bound).map_err(from_library)? {
         bound = simplified(bound)?;
     }
     match is_limited {
         true => limited(bound),
         false => Ok(bound),
+    }
+}
+
+/// The plan with lists in the places of comparisons with arrays that have become constants.
+fn listed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let is_call = |expr: &Expr| match expr {
+        Expr::ScalarFunction(call) => matches!(call.func.name(), "any_eq" | "all_ne"),
+        _ => false,
+    };
+    plan.transform_up(|node| {
+        let mut found = false;
+        node.apply_expressions(erased_ref(&mut |expr: &Expr| {
+            found |= has(expr, &is_call)?;
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        }))?;
+        if !found {
+            return Ok(Transformed::no(node));
+        }
+        let (schema, preserver) = (read_by(&node)?, NamePreserver::new(&node));
+        let as_list = |part: Expr| match &part {
+            Expr::ScalarFunction(call) => {
+                let list = as_list_of_constant(call, &schema)?;
+                Ok(list.map_or_else(|| Transformed::no(part.clone()), Transformed::yes))
+            }
+            _ => Ok(Transformed::no(part)),
+        };
+        node.map_expressions(erased(&mut |expr: Expr| {
+            let name = preserver.save(&expr);
+            Ok(expr.transform_up(as_list)?.update_data(|expr| name.restore(expr)))
+        }))
+    })
+}
+
+/// The columns that the expressions of a node read.
+pub(crate) fn read_by(node: &LogicalPlan) -> Result<DFSchema> {
+    match node {
+        LogicalPlan::TableScan(scan) => {
+            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())
+        }
+        other => Ok(merge_schema(&other.inputs())),
     }
 }
 

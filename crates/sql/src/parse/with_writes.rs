@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{self, SetExpr};
 use types::{SqlError, SqlResult, SqlState};
@@ -103,7 +104,7 @@ fn part_of(cte: &ast::Cte, known: &ast::With) -> SqlResult<ast::Query> {
 
 fn read(text: &str) -> SqlResult<Box<ast::Query>> {
     match parse(text)?.pop() {
-        Some(Statement::Query(query)) => Ok(query.ast),
+        Some(Statement::Query(query)) => Ok(Arc::unwrap_or_clone(query.ast).into()),
         _ => Err(SqlError::internal("a query was read as something else")),
     }
 }

@@ -93,7 +93,7 @@ impl Base<'_> {
         let ty = self.def.schema.columns[ordinal].ty.arrow();
         value(constant).is_some_and(|value| {
             let is_same = !is_one(constant) || value.data_type() == ty;
-            is_same && super::ranges::exactly(value, &ty).is_some()
+            is_same && crate::cast::exact::exactly(value, &ty).is_some()
         })
     }
 

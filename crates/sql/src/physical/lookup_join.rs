@@ -12,8 +12,8 @@ use types::SqlResult;
 
 use super::base::{Base, Tree, fetched};
 use super::join::{Pair, Sides};
-use super::ranges::exactly;
 use super::{Built, Physical, built_as, column_position, nullable};
+use crate::cast::exact::exactly;
 use crate::cost::Probe;
 use crate::error::from_library;
 use crate::expr::runtime_parameter::{is_one, value};

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::utils::split_binary;
 use datafusion_expr::{Expr, Operator};
 use plan::KeyRange;
 use plan::catalog::TableDef;
 
+use crate::cast::exact::exactly;
 use crate::expr::runtime_parameter::value;
 
 /// Most ranges of one scan: each is a part of it, and costs a descent, by which the planner prices
@@ -167,19 +167,6 @@ fn typed(def: &TableDef, name: &str, value: &ScalarValue) -> Option<(usize, Scal
     let ordinal = def.schema.ordinal(name)?;
     let ty = def.schema.columns[ordinal].ty.arrow();
     exactly(value, &ty).map(|v| (ordinal, v))
-}
-
-/// `value` as type `ty`, if nothing is lost by it.
-pub(crate) fn exactly(value: &ScalarValue, ty: &DataType) -> Option<ScalarValue> {
-    if value.is_null() || matches!(ty, DataType::Float32 | DataType::Float64) {
-        return None;
-    }
-    if value.data_type() == *ty {
-        return Some(value.clone());
-    }
-    let there = value.cast_to(ty).ok()?;
-    let back = there.cast_to(&value.data_type()).ok()?;
-    (back == *value && !there.is_null()).then_some(there)
 }
 
 /// Key ranges of one tree that hold all rows the predicates allow.

@@ -9,8 +9,9 @@ use plan::catalog::{TableDef, TableStorage};
 use plan::{Restriction, RestrictionTest};
 use types::{LogicalType, SqlResult};
 
-use super::ranges::{Demand, DemandKind, demands, exactly};
+use super::ranges::{Demand, DemandKind, demands};
 use super::scan::{Wanted, names};
+use crate::cast::exact::exactly;
 use crate::expr::scalar;
 
 /// Most values that one restriction compares with: each is one look at the values of a column.

@@ -1,5 +1,6 @@
 //! Queries of `WITH` that are computed once, and the scans of their rows.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -8,18 +9,23 @@ use plan::{CteScan, Node, Operator};
 use types::SqlResult;
 
 use super::rows::cast_to;
-use super::{Built, Physical, built, nullable};
+use super::{BoundScan, Built, Physical, built, nullable};
 use crate::estimate::Profile;
 use crate::options::PlannerOptions;
 
-/// The plan of a shared query, and the query as those see it that name it.
+/// The plan of a shared query, and the query as those see it that name it. Scans whose ranges follow from
+/// parameters are put behind those in `scans`.
 pub(crate) fn shared_query(
     query: &LogicalPlan,
     number: usize,
     name: &str,
     options: &PlannerOptions,
+    scans: &mut Vec<BoundScan>,
 ) -> SqlResult<(SharedQuery, Node)> {
-    let built = Physical::new(options).build(query)?;
+    let known = RefCell::new(std::mem::take(scans));
+    let physical = Physical { bound: known, ..Physical::new(options) };
+    let built = physical.build(query)?;
+    *scans = physical.bound.take();
     let schema = nullable(query.schema().as_arrow());
     let node = cast_to(built.node, &schema);
     let is_ordered = node.is_ordered() || node.is_list();

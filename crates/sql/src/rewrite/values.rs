@@ -1,6 +1,7 @@
 //! `VALUES`: one type for a column, queries as values.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
     DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visitor,
@@ -71,7 +72,7 @@ fn union_all(mut selects: Vec<SetExpr>) -> SetExpr {
 }
 
 fn select(row: &[Expr]) -> SqlResult<SetExpr> {
-    let mut body = *row_query(row.to_vec())?.ast.body;
+    let mut body = *Arc::unwrap_or_clone(row_query(row.to_vec())?.ast).body;
     if let SetExpr::Select(select) = &mut body {
         for (i, item) in select.projection.iter_mut().enumerate() {
             if let SelectItem::UnnamedExpr(expr) = item {

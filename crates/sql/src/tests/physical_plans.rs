@@ -96,6 +96,28 @@ fn look_ups_ranges_and_joins_by_keys_are_planned_once() {
 }
 
 #[test]
+fn what_joins_pass_on_and_queries_that_are_computed_once_are_planned_once() {
+    check_kept(
+        "select l_quantity, o_clerk from lineitem join orders on o_orderkey = l_orderkey
+         where l_orderkey = $1 / 10",
+        &[&[10], &[70], &[79]],
+        &["o_orderkey = 7", "o_orderkey = 7"],
+    );
+    check_kept(
+        "select o_clerk from orders where o_orderkey between $1 and $1 + 4
+         and exists (select 1 from lineitem where l_orderkey = o_orderkey)",
+        &[&[1], &[7]],
+        &["o_orderkey >= 7 AND o_orderkey <= 11"],
+    );
+    check_kept(
+        "with few as materialized (select o_custkey from orders where o_orderkey = $1)
+         select c_name from few join customer on c_custkey = o_custkey where c_custkey > $2",
+        &[&[1, 2], &[7, 3]],
+        &["o_orderkey = 7"],
+    );
+}
+
+#[test]
 fn values_of_another_kind_have_a_plan_of_their_own() {
     let is_kept = |text: &str, executions: &[&[i64]]| {
         plans(text, executions).last().is_some_and(|plan| plan.bindings.is_some())

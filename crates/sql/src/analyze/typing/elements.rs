@@ -9,6 +9,8 @@ use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{Cast, InList, ScalarFunction};
 use datafusion_expr::{Expr, ExprSchemable};
 
+use crate::cast::exact::exactly;
+
 /// Longer arrays are compared element by element: the plan would have too many constants.
 const ELEMENTS_MAX: usize = 100_000;
 
@@ -34,8 +36,12 @@ pub(crate) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Optio
     Ok(elements.map(|elements| list(value, elements, negated)))
 }
 
-/// The list that a call is whose array has become a constant of the value's type.
-pub(crate) fn as_list_of_constant(given: &ScalarFunction) -> Result<Option<Expr>> {
+/// The list that a call is whose array has become a constant. Elements of another type than the value
+/// become ones of that type; `None` where one of them cannot without a loss, which the call compares.
+pub(crate) fn as_list_of_constant(
+    given: &ScalarFunction,
+    schema: &DFSchema,
+) -> Result<Option<Expr>> {
     let negated = given.func.name() == "all_ne";
     if !negated && given.func.name() != "any_eq" {
         return Ok(None);
@@ -46,7 +52,24 @@ pub(crate) fn as_list_of_constant(given: &ScalarFunction) -> Result<Option<Expr>
     if array.is_null(0) || array.value(0).len() > ELEMENTS_MAX {
         return Ok(None);
     }
-    Ok(Some(list(value, constants(&array.value(0))?, negated)))
+    let ty = value.get_type(schema)?;
+    let elements = constants(&array.value(0))?.into_iter().map(|element| typed(element, &ty));
+    Ok(elements.collect::<Option<_>>().map(|elements| list(value, elements, negated)))
+}
+
+/// The element as one of the type, if that changes nothing of it.
+fn typed(element: ScalarValue, ty: &DataType) -> Option<ScalarValue> {
+    match element.data_type() == *ty {
+        true => Some(element),
+        false if !is_number(&element.data_type()) || !is_number(ty) => None,
+        false if element.is_null() => ScalarValue::try_new_null(ty).ok(),
+        false => exactly(&element, ty),
+    }
+}
+
+/// True if values are equal where casts make them so, whatever the session's settings.
+fn is_number(ty: &DataType) -> bool {
+    matches!(ty, DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::Decimal128(..))
 }
 
 fn list(value: &Expr, elements: Vec<ScalarValue>, negated: bool) -> Expr {

@@ -11,7 +11,7 @@ use crate::parse::statement::bound::Bound;
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub struct Query {
-    pub(crate) ast: Box<ast::Query>,
+    pub(crate) ast: Arc<ast::Query>,
     /// The statement that it is, where that may run again with other values.
     pub bound: Option<Arc<Bound>>,
 }
@@ -28,12 +28,12 @@ pub(crate) fn query(ast: Box<ast::Query>) -> SqlResult<Query> {
 
 impl Query {
     pub(crate) fn new(ast: Box<ast::Query>) -> Query {
-        Query { ast, bound: None }
+        Query { ast: ast.into(), bound: None }
     }
 
     /// The query with the queries of a `WITH` at hand.
     pub(crate) fn below(mut self, with: Option<ast::With>) -> Query {
-        self.ast.with = with;
+        Arc::make_mut(&mut self.ast).with = with;
         self
     }
 }
