@@ -16,8 +16,8 @@
 //!   it there is no generic plan, for there is no moment while it is made.
 //! - *The values*: to the library parameters are opaque, and they stand only where one value is as good as
 //!   another ([`admitted`]). The order of joins is that of the values of the first execution. These are planned both
-//!   ways, and the plan is kept only where it costs no more than the one for the values and its making
-//!   ([`Generic::is_like`]), by the estimates of both, as in PostgreSQL.
+//!   ways, and the plan is kept only where it costs no more than the one for the values and its
+//!   making ([`Generic::is_like`]), by the estimates of both, as in PostgreSQL.
 
 pub(crate) mod admitted;
 pub(crate) mod depends;
@@ -206,7 +206,7 @@ impl Generic {
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
     }
 
-    /// What stands in the places of its parameters.
+    /// The values in the places of its parameters, and of those of the clock.
     fn values(&self, given: &[Parameter], catalog: &dyn Catalog) -> SqlResult<Vec<Parameter>> {
         let now_us = catalog.now_us().filter(|_| self.asks_moment);
         values::all(given, self.parameter_count, now_us)
@@ -251,7 +251,7 @@ impl Generic {
         crate::physical::plan(&valued(&self.query.plan, &sources)?, nodes, options)
     }
 
-    /// Whether these values have a plan that is as good as `plan`, which is for them alone.
+    /// True if these values have a plan that is as good as `plan`, which is for them alone.
     pub fn is_like(
         &self,
         plan: &Plan,
@@ -264,8 +264,8 @@ impl Generic {
     }
 }
 
-/// True if a plan that is good for many values costs no more than the one for the values at hand, with
-/// what it saves: its making.
+/// True if a plan that is good for many values costs no more than the one for the values at hand,
+/// with the making of that.
 fn is_as_good(for_all: &Plan, for_one: &Plan) -> bool {
     let planning = PLANNING_US + PLANNING_US_PER_NODE * for_one.node_count as f64;
     for_all.root.cost <= for_one.root.cost * (1.0 + COST_TOLERANCE) + planning

@@ -70,7 +70,7 @@ fn file(seed: u64, write: Option<u64>) -> (Disk, u64) {
     (disk.crash(seed), disk.write_count())
 }
 
-/// What the file holds when it is opened, whole.
+/// The contents of the file when it is opened, whole.
 fn state(disk: &Disk) -> State {
     simulated(disk, || async {
         let store = Store::open(PATH.as_ref(), in_place()).await.unwrap();

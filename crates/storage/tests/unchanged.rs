@@ -102,7 +102,7 @@ fn nothing_is_written_to_a_file_that_is_checked() {
         let before = disk.contents(PATH).expect("the file was made");
         let found = simulated(&disk, || async { check(PATH.as_ref()).await.unwrap() });
         assert!(disk.contents(PATH).expect("the file is there") == before, "disk {at}");
-        // What was found is what recovery finds that writes.
+        // A check finds the same as recovery, which writes.
         let entries = |report: &VerifyReport| -> u64 {
             report.trees.iter().map(|(_, tree)| tree.entries).sum()
         };

@@ -1,5 +1,5 @@
-//! Statements whose expressions are machine code: the rows and errors of those that are interpreted,
-//! and the section of `EXPLAIN ANALYZE`.
+//! Statements whose expressions are machine code: the rows and errors of those that are
+//! interpreted, and the section of `EXPLAIN ANALYZE`.
 
 use std::path::PathBuf;
 

@@ -118,7 +118,7 @@ fn is_plan_for_all_values(plan: &LogicalPlan) -> Result<bool> {
     Ok(all)
 }
 
-/// Whether a query, or one that it shares, has a parameter behind the first `count`.
+/// True if a query, or one that it shares, has a parameter behind the first `count`.
 pub(super) fn has_parameters_beyond(query: &Optimized, count: usize) -> Result<bool> {
     let is_beyond = |expr: &Expr| match expr {
         Expr::Placeholder(placeholder) => index(&placeholder.id).is_none_or(|index| index >= count),

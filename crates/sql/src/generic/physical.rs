@@ -3,8 +3,8 @@
 //!
 //! Parameters stay in the logical plan as functions without arguments
 //! ([`crate::expr::runtime_parameter`]), so whoever plans sees a constant only where it asks for
-//! one that may change. Of these there are two: key ranges, which are found again by the code that has
-//! found them first, and keys of look-ups. Numbers of rows are part of what a plan is kept for.
+//! one that may change. Of these there are two: key ranges, which are found again by the code that
+//! has found them first, and keys of look-ups. Numbers of rows are part of what a plan is kept for.
 
 use std::sync::Arc;
 

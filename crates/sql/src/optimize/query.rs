@@ -107,7 +107,7 @@ fn finished(
     let ordered = match &config.values {
         Some(values) => {
             let numbered = crate::optimize::values::with_numbered(first, values)?;
-            // What joins pass on of a constant they pass on of a parameter.
+            // Joins pass conditions with parameters on as they do those with constants.
             let numbered = run(rules::filters(), numbered, config)?;
             crate::optimize::values::without_numbered(join_order::reorder(numbered, options)?)?
         }

@@ -30,8 +30,7 @@ use crate::walk::nodes::{Nodes, erased, erased_ref};
 /// Where a literal has the number of its parameter.
 const NUMBER: &str = "dovetail.parameter";
 
-/// What stands in the places of so many parameters, and behind them in those of the clock, where
-/// the moment is asked for.
+/// The values of so many parameters, and behind them those of the clock, where a moment is given.
 pub(crate) fn all(
     parameters: &[Parameter],
     count: usize,

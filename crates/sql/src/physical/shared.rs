@@ -13,8 +13,8 @@ use super::{BoundScan, Built, Physical, built, nullable};
 use crate::estimate::Profile;
 use crate::options::PlannerOptions;
 
-/// The plan of a shared query, and the query as those see it that name it. Scans whose ranges follow from
-/// parameters are put behind those in `scans`.
+/// The plan of a shared query, and the query as those see it that name it. Scans whose ranges follow
+/// from parameters are put behind those in `scans`.
 pub(crate) fn shared_query(
     query: &LogicalPlan,
     number: usize,

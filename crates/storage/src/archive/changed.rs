@@ -31,7 +31,7 @@ pub(super) fn changed(
         double_written.iter().copied().filter(|pid| !is_new(*pid)).collect();
     all.extend(old.into_iter().map(|start| Extent { start, pages: 1 }));
     let all = merge(all);
-    // What a map says of pages that are free means nothing.
+    // Entries of free pages in a map mean nothing.
     if header.is_out_of_place() { without(&all, &now.free) } else { all }
 }
 

@@ -38,7 +38,7 @@ impl<'f> PlacedFile<'f> {
         numbers: u32,
     ) -> Result<PlacedFile<'f>> {
         let mut map = page_map::open::read(file, header, &directory.places).await?;
-        // What entries of free pages say means nothing.
+        // Entries of free pages mean nothing.
         for pid in directory.free.iter().flat_map(|extent| extent.pids()) {
             map.get_mut(pid as usize).into_iter().for_each(|entry| *entry = Entry::default());
         }

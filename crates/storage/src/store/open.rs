@@ -199,8 +199,8 @@ fn check_catalog(store: Store) -> Result<Store> {
     Err(StorageError::Corrupt { pid, reason: Damage::Directory })
 }
 
-/// Opens a file that exists. Nothing of it that an earlier process wrote and did not sync is read as
-/// if it were durable.
+/// Opens a file that exists. Nothing of it that an earlier process wrote and did not sync is read
+/// as if it were durable.
 async fn open_synced(path: &Path, options: &StoreOptions) -> Result<File> {
     let file = open_file(path, options, false).await?;
     let synced = file.sync_data().await;
@@ -298,7 +298,7 @@ struct Slots {
     slot: PageId,
     /// Whether the other one does, too.
     alike: bool,
-    /// What the other one holds, if it is a header.
+    /// The header in the other one, if it holds one.
     other: Option<Header>,
 }
 

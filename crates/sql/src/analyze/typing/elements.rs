@@ -36,8 +36,9 @@ pub(crate) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Optio
     Ok(elements.map(|elements| list(value, elements, negated)))
 }
 
-/// The list that a call is whose array has become a constant. Elements of another type than the value
-/// become ones of that type; `None` where one of them cannot without a loss, which the call compares.
+/// The list that a call is whose array has become a constant. Numbers of another type than the
+/// value become ones of that type; `None` where an element cannot without a loss: the call compares
+/// it.
 pub(crate) fn as_list_of_constant(
     given: &ScalarFunction,
     schema: &DFSchema,
