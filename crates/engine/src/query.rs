@@ -1,5 +1,6 @@
 //! Runs a plan over the tables of a catalog snapshot and collects rows and figures.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -78,20 +79,17 @@ impl Tables for SnapshotTables {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }
         let (entry, snapshot) = (self.entry(&scan.table)?, self.catalog.snapshot());
-        let chosen = match (&self.access, scan.slot) {
-            (Some(access), _) => Some(access.clone()),
-            (None, Some(_)) => Some(self.plan.access(scan)),
-            (None, None) => None,
+        let access = match &self.access {
+            Some(access) => Cow::Borrowed(access),
+            None => self.plan.access(scan),
         };
-        let chosen = chosen.map(|access| Scan { access, ..scan.clone() });
-        let scan = chosen.as_ref().unwrap_or(scan);
-        if let (Some(columns), Access::Full) = (&entry.columns, &scan.access) {
+        if let (Some(columns), Access::Full) = (&entry.columns, &*access) {
             let room = columns.remote.is_some().then(room);
             return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, filters, room)?));
         }
-        let fetches = matches!(scan.access, Access::Range { fetch: true, .. });
+        let fetches = matches!(*access, Access::Range { fetch: true, .. });
         let chunks = self.chunks(entry, &scan.columns, fetches)?;
-        Ok(Arc::new(TableSource::new(snapshot, entry, scan, chunks)?))
+        Ok(Arc::new(TableSource::new(snapshot, entry, (scan, &access), chunks)?))
     }
 
     fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>> {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use plan::{CteScan, Node, Operator, Plan};
 use types::{SqlError, SqlResult};
 
-use crate::batch;
 use crate::drive::fill;
 use crate::notify::locked;
 use crate::put_away::{Gather, Reader};
@@ -44,6 +43,6 @@ fn find<'a>(node: &'a Node, found: &mut Vec<(&'a Node, usize, &'a Node)>) {
 pub(crate) fn rows(run: &Run, node: &Node, scan: &CteScan) -> SqlResult<Arc<dyn Source>> {
     let rows = locked(&run.queries).get(&scan.number).cloned();
     let rows = rows.ok_or_else(|| SqlError::internal("a query that was not computed"))??;
-    let (columns, schema) = (scan.columns.clone(), batch::relaxed(&node.schema));
+    let (columns, schema) = (scan.columns.clone(), node.relaxed());
     Ok(Arc::new(Reader { rows, columns, schema }))
 }

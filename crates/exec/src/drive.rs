@@ -233,20 +233,20 @@ fn input<'a>(
             Operator::HashJoin(join) => built(run, node, join, scope, asked).await,
             Operator::NestedLoopJoin(join) => {
                 let memory = run.reserve(node, "nested-loop join");
-                let schema = batch::relaxed(&join.right.schema);
+                let schema = join.right.relaxed();
                 let sink = Arc::new(Collect::new(schema, Arc::clone(&memory), workers));
                 fill(run, &join.right, scope, Target::unordered(node, sink.clone())).await?;
                 let nested = NestedLoop::new(node, join, sink.finish()?, memory, batch_rows);
                 Ok(Input::Nested(Arc::new(nested)))
             }
             Operator::Aggregate { input, group_by, aggregates } => {
-                let (from, to) = (batch::relaxed(&input.schema), batch::relaxed(&node.schema));
+                let (from, to) = (input.relaxed(), node.relaxed());
                 let grouping = Grouping::new(group_by.clone(), aggregates.clone(), from, to)?;
                 let sieves = sideways::below_groups(group_by, asked.sieves);
                 aggregated(run, node, (input, sieves), grouping, scope).await
             }
             Operator::Sort { input, keys, fetch } => {
-                let schema = batch::relaxed(&input.schema);
+                let schema = input.relaxed();
                 let space = run.workspace(node, "sort");
                 let sink = Arc::new(SortSink::new(keys, *fetch, schema, space)?);
                 fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
@@ -268,11 +268,13 @@ fn input<'a>(
             Operator::WorkTable { recursion, columns, .. } => {
                 let found = locked(&run.work_tables).get(recursion).cloned();
                 let rows = found.ok_or_else(|| SqlError::internal("no such recursion"))?;
-                let rows = batch::project(&rows, columns, &batch::relaxed(&node.schema))?;
+                let rows = batch::project(&rows, columns, &node.relaxed())?;
                 Ok(Input::Rows(Rows { batches: batch::slices(&rows, batch_rows), memory: None }))
             }
-            Operator::Values(rows) => {
-                Ok(Input::Rows(Rows { batches: batch::slices(rows, batch_rows), memory: None }))
+            Operator::Values(listed) => {
+                let bindings = run.query.bindings.as_deref();
+                let rows = listed.with(bindings.map(|bindings| &bindings.parameters))?;
+                Ok(Input::Rows(Rows { batches: batch::slices(&rows, batch_rows), memory: None }))
             }
             _ => Ok(Input::None),
         }
@@ -406,7 +408,7 @@ fn leaf_op(leaf: &Node) -> Vec<Op> {
     match &leaf.operator {
         Operator::Scan(scan) => vec![Op::Map(Arc::new(ScanRows::new(leaf, scan)))],
         Operator::Union { .. } => {
-            vec![Op::Map(Arc::new(Pass { node: leaf.id, schema: batch::relaxed(&leaf.schema) }))]
+            vec![Op::Map(Arc::new(Pass { node: leaf.id, schema: leaf.relaxed() }))]
         }
         _ => vec![],
     }
@@ -418,11 +420,11 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
             Op::Map(Arc::new(Filter { node: node.id, predicate: predicate.clone() }))
         }
         (Operator::Project { exprs, as_words, .. }, _) => {
-            let (schema, exprs) = (batch::relaxed(&node.schema), exprs.clone());
+            let (schema, exprs) = (node.relaxed(), exprs.clone());
             Op::Map(Arc::new(Project { node: node.id, exprs, as_words: *as_words, schema }))
         }
         (Operator::Unnest { columns, .. }, _) => {
-            let (columns, schema) = (columns.clone(), batch::relaxed(&node.schema));
+            let (columns, schema) = (columns.clone(), node.relaxed());
             let batch_rows = run.query.batch_rows.max(1);
             Op::Map(Arc::new(Unnest::new(node.id, columns, schema, batch_rows)))
         }

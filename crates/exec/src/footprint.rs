@@ -33,10 +33,13 @@ pub(crate) fn column_bytes(column: &ArrayRef) -> usize {
             lists.len() * size_of::<i32>() + column_bytes(&elements)
         }
         // A type without a fixed layout is taken for what its buffers are.
-        _ => column
-            .to_data()
-            .get_slice_memory_size()
-            .unwrap_or_else(|_| column.get_buffer_memory_size()),
+        other => match other.primitive_width() {
+            Some(width) => column.len() * width,
+            None => column
+                .to_data()
+                .get_slice_memory_size()
+                .unwrap_or_else(|_| column.get_buffer_memory_size()),
+        },
     };
     values + nulls + COLUMN_BYTES
 }

@@ -63,7 +63,7 @@ impl JoinRules {
             build_keys: join.build_keys.clone(),
             probe_keys: join.probe_keys.clone(),
             coder: KeyCoder::of(&join.build_keys, join.null_equals_null)?,
-            build_schema: batch::relaxed(&join.build.schema),
+            build_schema: join.build.relaxed(),
             shape: PairShape::new(
                 &join.build.schema,
                 &join.probe.schema,

@@ -54,7 +54,7 @@ impl NestedLoop {
         batch_rows: usize,
     ) -> NestedLoop {
         use HashJoinKind as K;
-        let mut waiting = batch::relaxed(&join.left.schema).fields().to_vec();
+        let mut waiting = join.left.relaxed().fields().to_vec();
         waiting.push(Arc::new(Field::new("tested", DataType::Int64, false)));
         let wanted = matches!(
             join.kind,

@@ -35,11 +35,7 @@ pub(crate) async fn rounds(
     let mut source = &recursion.base;
     loop {
         go_on(&scope).await?;
-        let sink = Arc::new(Collect::new(
-            batch::relaxed(&node.schema),
-            Arc::clone(memory),
-            run.worker_count,
-        ));
+        let sink = Arc::new(Collect::new(node.relaxed(), Arc::clone(memory), run.worker_count));
         fill(run, source, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
         let mut rows = sink.finish()?;
         if let Some(seen) = &mut seen {

@@ -67,7 +67,7 @@ impl ScanRows {
             node: node.id,
             filter: scan.filter.clone(),
             output: scan.output.clone(),
-            schema: batch::relaxed(&node.schema),
+            schema: node.relaxed(),
             joins: None,
         }
     }

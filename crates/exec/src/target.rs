@@ -23,7 +23,7 @@ pub(crate) enum Target {
 
 impl Target {
     pub(crate) fn output(root: &Node, output: Arc<dyn Output>) -> Target {
-        Target::Output { output, schema: batch::relaxed(&root.schema) }
+        Target::Output { output, schema: root.relaxed() }
     }
 
     pub(crate) fn unordered(node: &Node, sink: Arc<dyn Sink>) -> Target {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use plan::codegen;
@@ -23,13 +23,13 @@ pub(crate) struct TaskGroup {
     pub(crate) scope: Arc<Scope>,
     alive: WaitGroup,
     /// Of the expressions that each worker computes in a turn of a task.
-    limits: Vec<Arc<Whole>>,
+    limits: Box<[OnceLock<Arc<Whole>>]>,
 }
 
 impl TaskGroup {
     pub(crate) fn new(run: &Arc<Run>, scope: Arc<Scope>) -> Arc<TaskGroup> {
         run.alive.add();
-        let limits = (0..run.worker_count).map(|_| Arc::new(Whole::new(run, &scope))).collect();
+        let limits = (0..run.worker_count).map(|_| OnceLock::new()).collect();
         Arc::new(TaskGroup { run: Arc::clone(run), scope, alive: WaitGroup::default(), limits })
     }
 
@@ -123,8 +123,10 @@ impl TaskGuard {
         work: Pin<&mut (dyn Future<Output = SqlResult<()>> + 'static)>,
         cx: &mut Context<'_>,
     ) -> Poll<SqlResult<()>> {
-        let limits = &self.group.limits[self.worker];
-        let query = &self.group.run.query;
+        let group = &self.group;
+        let limits = group.limits[self.worker]
+            .get_or_init(|| Arc::new(Whole::new(&group.run, &group.scope)));
+        let query = &group.run.query;
         let polled = plan::limits::with_limits(limits.clone(), || poll_caught(query, work, cx));
         limits.values.give_back();
         polled

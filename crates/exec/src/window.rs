@@ -12,7 +12,6 @@ use plan::Node;
 use plan::expr::{Expr, SortKey, WindowExpr};
 use types::{SqlError, SqlResult};
 
-use crate::batch;
 use crate::drive::fill;
 use crate::preempt::go_on;
 use crate::run::Run;
@@ -36,9 +35,9 @@ pub(crate) async fn rows(
 ) -> SqlResult<Arc<dyn Source>> {
     let space = run.workspace(node, "window");
     let busy_ns = &space.figures().busy_ns;
-    let mut schema = batch::relaxed(&input.schema);
+    let mut schema = input.relaxed();
     let mut rows: Option<Arc<dyn Source>> = None;
-    let result = batch::relaxed(&node.schema);
+    let result = node.relaxed();
     // Functions of one order need one sort.
     let same = |a: &WindowExpr, b: &WindowExpr| {
         a.partition_by == b.partition_by && a.order_by == b.order_by

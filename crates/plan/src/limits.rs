@@ -77,6 +77,42 @@ pub fn with_limits<T>(limits: Arc<dyn Limits>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Does work with values of parameters, within the limits of the work around it.
+pub fn with_parameters<T>(parameters: Parameters, work: impl FnOnce() -> T) -> T {
+    let around = LIMITS.with_borrow(Option::clone);
+    with_limits(Arc::new(Given { around, parameters }), work)
+}
+
+/// Limits of other work, with values of parameters.
+struct Given {
+    around: Option<Arc<dyn Limits>>,
+    parameters: Parameters,
+}
+
+impl Given {
+    fn asked(&self, ask: impl FnOnce(&dyn Limits) -> SqlResult<()>) -> SqlResult<()> {
+        self.around.as_deref().map_or(Ok(()), ask)
+    }
+}
+
+impl Limits for Given {
+    fn go_on(&self) -> SqlResult<()> {
+        self.asked(|limits| limits.go_on())
+    }
+
+    fn room(&self, bytes: usize) -> SqlResult<()> {
+        self.asked(|limits| limits.room(bytes))
+    }
+
+    fn take(&self, bytes: usize) -> SqlResult<()> {
+        self.asked(|limits| limits.take(bytes))
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Some(&self.parameters)
+    }
+}
+
 /// Puts back what was there before, also when the work panics.
 struct Restored(Option<Arc<dyn Limits>>);
 

@@ -1,13 +1,14 @@
 //! Nodes of a plan, and the operators that they stand for.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::bindings::Bindings;
 use crate::expr::{AggregateExpr, Expr, SortKey, WindowExpr};
 use crate::join::{HashJoin, LookupJoin, NestedLoopJoin};
+use crate::listed::Listed;
 use crate::rows::{CteScan, Recursion, UnnestColumn};
 use crate::scan::{Access, Scan};
 
@@ -24,14 +25,15 @@ pub struct Plan {
 
 impl Plan {
     /// The access path of one of its scans, with the ranges of this execution.
-    pub fn access(&self, scan: &Scan) -> Access {
+    pub fn access<'a>(&self, scan: &'a Scan) -> Cow<'a, Access> {
         let bound = self.bindings.as_ref().zip(scan.slot);
         let bound = bound.and_then(|(bindings, slot)| bindings.ranges.get(slot)?.as_ref());
         match (&scan.access, bound) {
             (Access::Range { index, fetch, .. }, Some(ranges)) => {
-                Access::Range { index: index.clone(), ranges: ranges.clone(), fetch: *fetch }
+                let (index, ranges) = (index.clone(), ranges.clone());
+                Cow::Owned(Access::Range { index, ranges, fetch: *fetch })
             }
-            (access, _) => access.clone(),
+            (access, _) => Cow::Borrowed(access),
         }
     }
 }
@@ -49,13 +51,19 @@ pub struct Node {
     pub rows: f64,
     /// Estimated cost in microseconds of device and CPU time, children included.
     pub cost: f64,
+    relaxed: OnceLock<SchemaRef>,
+}
+
+fn relaxed(schema: &Schema) -> SchemaRef {
+    let field = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
 /// The operators.
 #[derive(Debug)]
 pub enum Operator {
     /// Literal rows (`VALUES`, or the one empty row of a `SELECT` without `FROM`).
-    Values(RecordBatch),
+    Values(Listed),
     /// Rows of a table by an access path.
     Scan(Scan),
     /// Rows for which the predicate is true.
@@ -142,6 +150,22 @@ pub enum Operator {
 }
 
 impl Node {
+    /// A node that gets its number when the plan is whole.
+    pub fn new(operator: Operator, schema: SchemaRef, rows: f64, cost: f64) -> Node {
+        Node { id: 0, operator, schema, rows, cost, relaxed: OnceLock::new() }
+    }
+
+    /// The same rows under other names.
+    pub fn titled(self, schema: SchemaRef) -> Node {
+        Node { schema, relaxed: OnceLock::new(), ..self }
+    }
+
+    /// The columns of the rows while they are computed, all nullable: joins add nulls, and the rows
+    /// matter, not the declaration.
+    pub fn relaxed(&self) -> SchemaRef {
+        self.relaxed.get_or_init(|| relaxed(&self.schema)).clone()
+    }
+
     /// The inputs, in the order of their ids.
     pub fn children(&self) -> Vec<&Node> {
         match &self.operator {
@@ -179,6 +203,18 @@ impl Node {
             Operator::HashJoin(join) => vec![&mut join.build, &mut join.probe],
             Operator::NestedLoopJoin(join) => vec![&mut join.left, &mut join.right],
             Operator::Union { inputs } => inputs.iter_mut().collect(),
+        }
+    }
+
+    /// True if it has one row at most: it is that of a table with one value of a whole key.
+    pub fn is_row(&self) -> bool {
+        match &self.operator {
+            Operator::Scan(scan) => scan.access.is_row(&scan.table),
+            Operator::Filter { input, .. }
+            | Operator::Project { input, .. }
+            | Operator::Sort { input, .. }
+            | Operator::Limit { input, .. } => input.is_row(),
+            _ => false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
 
-use crate::catalog::{IndexDef, TableDef};
+use crate::catalog::{IndexDef, TableDef, TableStorage};
 use crate::expr::Expr;
 
 /// A scan: rows of `table` by `access`, of which `filter` is kept and `output` is produced.
@@ -86,6 +86,27 @@ pub enum Access {
         /// tree itself.
         fetch: bool,
     },
+}
+
+impl Access {
+    /// True if each of its ranges is one value of a whole key, of which the table has a row at most.
+    pub fn are_rows(&self, table: &TableDef) -> bool {
+        let Access::Range { index, ranges, .. } = self else { return false };
+        let is_unique = match index {
+            IndexRef::Primary => !table.primary_key.is_empty(),
+            IndexRef::Secondary(index) => index.is_always_unique(),
+        };
+        let width = index.key_columns(table).len();
+        is_unique
+            && table.storage == TableStorage::Row
+            && ranges.iter().all(|range| range.prefix.len() == width)
+    }
+
+    /// The same of one range.
+    pub fn is_row(&self, table: &TableDef) -> bool {
+        let is_single = matches!(self, Access::Range { ranges, .. } if ranges.len() == 1);
+        is_single && self.are_rows(table)
+    }
 }
 
 /// A tree of a table.

@@ -14,6 +14,7 @@ mod cancel;
 mod connection;
 mod copy;
 mod cursor;
+mod descriptions;
 mod drain;
 mod events;
 mod extended;

@@ -1,13 +1,14 @@
 //! Messages of the server, written straight into the bytes that are sent.
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use engine::{Notice, Notification};
+use types::SqlError;
 use types::binary::{self, sized};
 use types::text::IntervalStyle;
 use types::zone::{self, Context};
-use types::{SqlError, described};
 
+use crate::descriptions::Descriptions;
 use crate::internal;
 use crate::message::format_at;
 
@@ -21,6 +22,7 @@ pub(crate) struct Output {
     pub intervals: IntervalStyle,
     /// What values are shown in.
     pub context: Context,
+    descriptions: Descriptions,
 }
 
 impl Output {
@@ -122,22 +124,10 @@ impl Output {
         }
     }
 
-    pub fn row_description(&mut self, schema: &Schema, formats: &[i16]) {
-        self.message(b'T', |body| {
-            body.extend_from_slice(&(schema.fields().len() as i16).to_be_bytes());
-            for (index, field) in schema.fields().iter().enumerate() {
-                string(body, field.name());
-                let ty = described::wire_type(field);
-                let place = described::place(field);
-                let (relation, number) = place.map_or((0, 0), |p| (p.relation, p.column));
-                body.extend_from_slice(&relation.to_be_bytes());
-                body.extend_from_slice(&number.to_be_bytes());
-                body.extend_from_slice(&ty.oid.to_be_bytes());
-                body.extend_from_slice(&ty.size.to_be_bytes());
-                body.extend_from_slice(&ty.modifier.to_be_bytes());
-                body.extend_from_slice(&format_at(formats, index).to_be_bytes());
-            }
-        });
+    pub fn row_description(&mut self, schema: &SchemaRef, formats: &[i16]) {
+        let mut descriptions = std::mem::take(&mut self.descriptions);
+        self.message(b'T', |body| descriptions.write(body, schema, formats));
+        self.descriptions = descriptions;
     }
 
     /// One row of `batch`.

@@ -6,6 +6,7 @@ pub mod missing;
 pub(crate) mod value;
 pub(crate) mod view;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use plan::catalog::{TableDef, TableId};
@@ -29,6 +30,19 @@ pub trait Catalog: Send + Sync {
     /// `public`.
     fn hides_public(&self, _name: &str) -> bool {
         false
+    }
+    /// The parts from which all answers follow that a plan may depend on, but for numbers of rows;
+    /// `None` where they follow from others, too.
+    fn definitions(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
+    /// True if its answers follow from these parts.
+    fn is_defined_by(&self, _definitions: &(dyn Any + Send + Sync)) -> bool {
+        false
+    }
+    /// The rows of a table now.
+    fn row_count(&self, _table: TableId) -> Option<u64> {
+        None
     }
     /// The name of the database, where names may have it.
     fn database(&self) -> Option<String> {

@@ -19,6 +19,6 @@ pub use compiled::{Compiled, Execution, RowRules};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, converted, returning};
-pub use locked::{LockedQuery, LockedTable};
+pub use locked::{LockedQuery, LockedTable, ROWS_PER_WANTED};
 pub use refer::{check_can_refer, is_coarser};
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};

@@ -107,7 +107,7 @@ fn title(operator: &Operator) -> String {
 
 fn own_title(operator: &Operator) -> String {
     match operator {
-        Operator::Values(batch) => format!("Values ({} rows)", batch.num_rows()),
+        Operator::Values(listed) => format!("Values ({} rows)", listed.rows.num_rows()),
         Operator::Scan(scan) => scan_title(scan),
         Operator::Filter { .. } => "Filter".into(),
         Operator::Project { .. } => "Project".into(),
@@ -200,7 +200,7 @@ fn own_details(plan: &Plan, operator: &Operator) -> Vec<(&'static str, String)> 
     let mut lines = Vec::new();
     match operator {
         Operator::Scan(scan) => {
-            if let Access::Range { index, ranges, .. } = &plan.access(scan)
+            if let Access::Range { index, ranges, .. } = &*plan.access(scan)
                 && !ranges.iter().any(KeyRange::is_all)
             {
                 lines.push(("Index Cond", ranges_text(scan, index, ranges)));

@@ -21,11 +21,14 @@
 
 pub(crate) mod admitted;
 pub(crate) mod depends;
+mod made;
 mod physical;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_schema::SchemaRef;
 use datafusion_expr::LogicalPlan;
 use plan::Plan;
 use types::{SqlResult, zone};
@@ -34,6 +37,7 @@ use crate::catalog::Catalog;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::{RowExprs, returning};
 use crate::dml::insert::insert_query;
+use crate::dml::locked::LockedQuery;
 use crate::dml::target::{TargetCatalog, delete_query, update_query};
 use crate::error::{from_library, guarded};
 use crate::optimize::query::Optimized;
@@ -85,7 +89,11 @@ pub struct Generic {
     query: Optimized,
     names: Option<Vec<String>>,
     change: Option<RowChange>,
+    /// The tables whose rows it locks, if it does.
+    locked: Option<Arc<LockedQuery>>,
     depends: Depends,
+    /// The definitions by which that was found to be so the last time.
+    held: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     parameter_count: usize,
     /// True if its query asks for the moment, which parameters behind the others are.
     asks_moment: bool,
@@ -130,7 +138,7 @@ impl Generic {
         let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
         let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
         let values = values::all(parameters, parameter_count, catalog.now_us())?;
-        let Some(Parts { query, target, change }) = parts(&statement, &recorder)? else {
+        let Some(Parts { query, target, change, locked }) = parts(&statement, &recorder)? else {
             return Ok(None);
         };
         let seen = target.as_ref().map_or(&recorder as &dyn Catalog, |target| target);
@@ -149,7 +157,9 @@ impl Generic {
             query,
             names,
             change,
+            locked,
             depends,
+            held: Mutex::default(),
             parameter_count,
             asks_moment,
             physical,
@@ -164,9 +174,30 @@ impl Generic {
         Some(RowChange { ordinals: ordinals.clone(), conflict, returning })
     }
 
+    /// The tables whose rows its query locks, if it does: its plan is that of
+    /// [`LockedQuery::query`] for the rows that are looked at first.
+    pub fn locked(&self) -> Option<&Arc<LockedQuery>> {
+        self.locked.as_ref()
+    }
+
+    /// The columns of its rows, if a physical plan is kept: they are the same for all values.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        let physical = self.physical.lock().unwrap_or_else(PoisonError::into_inner);
+        physical.kept.first().map(|kept| kept.schema())
+    }
+
     /// Whether all that it depends on is as it was.
     pub fn holds(&self, catalog: &dyn Catalog) -> bool {
-        self.depends.hold(catalog)
+        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = held().clone();
+        if known.is_some_and(|known| catalog.is_defined_by(&*known)) {
+            return self.depends.has_rows(catalog);
+        }
+        let holds = self.depends.hold(catalog);
+        if holds {
+            *held() = catalog.definitions();
+        }
+        holds
     }
 
     /// The statement with values, to be run by this plan; `text` is where they were taken from, if they were.
@@ -277,31 +308,40 @@ struct Parts<'a> {
     /// The catalog that it is planned in, if it is about a table that changes.
     target: Option<TargetCatalog<'a>>,
     change: Option<RowChange>,
+    locked: Option<Arc<LockedQuery>>,
 }
 
 /// The query of a statement, and what is done with its rows; `None` of one that has no plan for all values.
 fn parts<'a>(statement: &Statement, catalog: &'a dyn Catalog) -> SqlResult<Option<Parts<'a>>> {
     let parts = match statement {
-        Statement::Query(query) => Parts { query: query.clone(), target: None, change: None },
+        Statement::Query(query) if query.row_locks().is_some() => {
+            let Some(locked) = LockedQuery::of(query, catalog)? else { return Ok(None) };
+            let target = Some(locked.targets(catalog)?);
+            let query = locked.query(locked.looked_at_first());
+            Parts { query, target, change: None, locked: Some(Arc::new(locked)) }
+        }
+        Statement::Query(query) => {
+            Parts { query: query.clone(), target: None, change: None, locked: None }
+        }
         Statement::Insert(insert) => {
             let Some((query, ordinals)) = insert_query(insert, catalog)? else { return Ok(None) };
             let conflict = Conflict::of(insert, catalog)?;
             let change = RowChange { ordinals, conflict, returning: returning(insert, catalog)? };
-            Parts { query, target: None, change: Some(change) }
+            Parts { query, target: None, change: Some(change), locked: None }
         }
         Statement::Update(update) => {
             let target = TargetCatalog::new(catalog, &update.table)?;
             let (query, ordinals) = update_query(update, &target)?;
             let returning = returning(update, catalog)?;
             let change = RowChange { ordinals, conflict: None, returning };
-            Parts { query, target: Some(target), change: Some(change) }
+            Parts { query, target: Some(target), change: Some(change), locked: None }
         }
         Statement::Delete(delete) => {
             let target = TargetCatalog::new(catalog, &delete.table)?;
             let query = delete_query(delete, &target)?;
             let returning = returning(delete, catalog)?;
             let change = RowChange { ordinals: vec![], conflict: None, returning };
-            Parts { query, target: Some(target), change: Some(change) }
+            Parts { query, target: Some(target), change: Some(change), locked: None }
         }
         _ => return Ok(None),
     };

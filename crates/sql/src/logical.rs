@@ -14,4 +14,5 @@ pub(crate) mod run;
 pub(crate) mod separate;
 pub(crate) mod set_all;
 pub(crate) mod simplified;
+mod single_groups;
 pub(crate) mod sorted;

@@ -190,14 +190,14 @@ impl Physical<'_> {
     fn select_columns(&self, input: Built, positions: &[usize], schema: &DFSchemaRef) -> Built {
         let profile = input.profile.project(positions);
         if positions.iter().copied().eq(0..input.profile.columns.len()) {
-            let node = Node { schema: renamed(&input.node.schema, schema), ..input.node };
+            let names = renamed(&input.node.schema, schema);
+            let node = input.node.titled(names);
             return Built { node, schema: Arc::clone(schema), profile };
         }
         match narrow::narrow(input.node, positions) {
             Ok(node) => {
                 let names = renamed(&node.schema, schema);
-                let node = Node { schema: names, ..node };
-                Built { node, schema: Arc::clone(schema), profile }
+                Built { node: node.titled(names), schema: Arc::clone(schema), profile }
             }
             Err(node) => {
                 let exprs: Vec<Expr> = positions.iter().map(|&i| column_of(&node, i)).collect();
@@ -286,7 +286,7 @@ fn built_as(
     cost: f64,
 ) -> Built {
     let rows = profile.rows;
-    Built { node: Node { id: 0, operator, schema: types, rows, cost }, schema, profile }
+    Built { node: Node::new(operator, types, rows, cost), schema, profile }
 }
 
 /// Above scans any column may become null: the library's opinion is not worth a failed batch.

@@ -2,7 +2,7 @@
 //! version which changes only rows costs the same with any number of tables.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use plan::catalog::{TableDef, TableId};
 
@@ -40,6 +40,22 @@ impl Inner {
         for key in &def.constraints.foreign_keys {
             self.references.remove(&(TableId(key.table), def.id));
         }
+    }
+}
+
+/// Tells the tables of some definitions from those of others, and keeps none of them.
+pub(crate) struct TablesMark(Weak<Inner>);
+
+impl Tables {
+    pub(crate) fn mark(&self) -> TablesMark {
+        TablesMark(Arc::downgrade(&self.0))
+    }
+}
+
+impl TablesMark {
+    /// True if these are the tables.
+    pub(crate) fn is_of(&self, tables: &Tables) -> bool {
+        Weak::as_ptr(&self.0) == Arc::as_ptr(&tables.0)
     }
 }
 

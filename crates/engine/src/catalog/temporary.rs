@@ -55,6 +55,11 @@ pub(crate) struct Temporaries {
 }
 
 impl Snapshot {
+    /// True if some session has temporary tables.
+    pub(crate) fn has_temporary(&self) -> bool {
+        !self.temporaries.sessions.is_empty()
+    }
+
     /// Whether the session has temporary tables that this version keeps apart.
     pub(crate) fn has_apart(&self, session: u64) -> bool {
         self.temporaries.apart.contains_key(&session)

@@ -213,7 +213,8 @@ impl Delta {
             predicates.push((at, restriction.predicate.clone()));
         }
         let produced = scan.columns.len();
-        let source = TableSource::new(snapshot, entry, &Scan { columns, ..scan.clone() }, None)?;
+        let rows = Scan { columns, ..scan.clone() };
+        let source = TableSource::new(snapshot, entry, (&rows, &rows.access), None)?;
         Ok(Delta { source, predicates, produced })
     }
 

@@ -59,14 +59,15 @@ enum Work {
 const FIRST_ENTRIES: usize = 4096;
 
 impl TableSource {
-    /// The rows of a scan; `chunks` fetches those that are in parts of a column table.
+    /// The rows of a scan by an access path; `chunks` fetches those that are in parts of a column
+    /// table.
     pub(crate) fn new(
         snapshot: &Snapshot,
         entry: &TableEntry,
-        scan: &Scan,
+        (scan, access): (&Scan, &plan::Access),
         chunks: Option<ChunkFetch>,
     ) -> SqlResult<TableSource> {
-        let plan::Access::Range { index, ranges, fetch } = &scan.access else {
+        let plan::Access::Range { index, ranges, fetch } = access else {
             let relation = Relation::of(snapshot, entry, &IndexRef::Primary, &scan.columns);
             let ranges = vec![(Bound::Unbounded, Bound::Unbounded)];
             return Ok(TableSource { relation, ranges, points: vec![], first: None });

@@ -10,6 +10,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
 use crate::activity::status::TransactionStatus;
+use crate::catalog::entry::TableEntry;
 use crate::planning::{Planned, Planner};
 use crate::plans::LONG_TEXT_BYTES;
 
@@ -67,20 +68,27 @@ impl Session {
     /// Plans a query. Outside of a block, tables that other databases write are brought up to what is there now.
     pub(crate) async fn plan(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let planned = self.plan_over_what_is_known(query, cancel).await?;
-        match Box::pin(self.follow(&planned, cancel)).await? {
-            true => self.plan_over_what_is_known(query, cancel).await,
-            false => Ok(planned),
+        let is_in_block = self.transaction_status() != TransactionStatus::Idle;
+        if is_in_block || self.database().block().is_some() {
+            return Ok(planned);
+        }
+        let followed = crate::ddl::refresh::following(&planned.1.root, planned.0.snapshot());
+        // Most statements read none, and the future is large.
+        match followed.is_empty() || !Box::pin(self.follow(followed, &planned, cancel)).await? {
+            true => Ok(planned),
+            false => self.plan_over_what_is_known(query, cancel).await,
         }
     }
 
-    /// Brings the tables of a plan that other databases write up to what is there now; whether one was old.
-    async fn follow(&self, (catalog, plan, _): &Planned, cancel: &Cancel) -> SqlResult<bool> {
-        let is_in_block = self.transaction_status() != TransactionStatus::Idle;
-        if is_in_block || self.database().block().is_some() {
-            return Ok(false);
-        }
+    /// Brings tables that other databases write up to what is there now; whether one was old.
+    async fn follow(
+        &self,
+        followed: Vec<Arc<TableEntry>>,
+        (catalog, ..): &Planned,
+        cancel: &Cancel,
+    ) -> SqlResult<bool> {
         let mut was_old = false;
-        for entry in crate::ddl::refresh::following(&plan.root, catalog.snapshot()) {
+        for entry in followed {
             let is_old = crate::ddl::refresh::is_old(catalog.snapshot(), &entry);
             if unless_cancelled(cancel, is_old).await?? {
                 let writing = self.writing_alone().await?;
@@ -94,7 +102,10 @@ impl Session {
     }
 
     async fn plan_over_what_is_known(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
-        match query.bound.as_ref().filter(|bound| bound.generic().is_some()) {
+        let known = query.bound.as_ref().filter(|bound| bound.generic().is_some());
+        match known {
+            // Its plan for all values has the keys of the rows besides.
+            Some(bound) if query.row_locks().is_some() => self.plan_as_bound(bound, cancel).await,
             Some(bound) => self.plan_again(bound, cancel).await,
             None => self.plan_anew(query, cancel).await,
         }
@@ -107,9 +118,13 @@ impl Session {
         if planned.is_none() && is_long {
             planned = self.planned_beside(bound, cancel).await?;
         }
-        if let Some(planned) = planned {
-            return Ok(planned);
+        match planned {
+            Some(planned) => Ok(planned),
+            None => self.plan_as_bound(bound, cancel).await,
         }
+    }
+
+    async fn plan_as_bound(&self, bound: &Bound, cancel: &Cancel) -> SqlResult<Planned> {
         match bound.again()? {
             Statement::Query(query) => self.plan_anew(&query, cancel).await,
             _ => Err(SqlError::internal("a query is another statement now")),
@@ -146,7 +161,11 @@ impl Session {
         // Boxed: what a store is asked for is a deep future, in a place where futures are deep already.
         Box::pin(catalog.open_files(query, cancel)).await?;
         let options = self.planner_options_now();
-        let wish = self.wish(query.bound.as_ref());
+        // A query that locks rows is planned with their keys besides.
+        let wish = match query.row_locks() {
+            None => self.wish(query.bound.as_ref()),
+            Some(_) => None,
+        };
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
             let begun = time::now();

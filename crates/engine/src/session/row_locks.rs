@@ -3,6 +3,7 @@
 //! The rows of tables are locked one by one, of joins too. What locks rows of groups, or of an outer join
 //! that has none of them, locks these tables; where it names views, it is given the right to write alone.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use arrow_schema::{Schema, SchemaRef};
 use arrow_select::take::take;
 use plan::Plan;
 use runtime::sync::Cancel;
-use sql::dml::{LockedQuery, TargetCatalog};
-use sql::{Query, RowLockMode, RowLocks};
+use sql::dml::{LockedQuery, ROWS_PER_WANTED};
+use sql::{Query, RowLockMode, RowLocks, Statement};
 use storage::planted;
 use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::LockWait;
@@ -32,12 +33,9 @@ use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::system::catalog::SystemCatalog;
 
-/// Rows that are looked at for each that is wanted, where locked ones are skipped.
-const ROWS_PER_WANTED: u64 = 4;
-
 /// A query that locks rows, and the definitions that it goes by.
 struct Bound {
-    locked: LockedQuery,
+    locked: Arc<LockedQuery>,
     by: Arc<Snapshot>,
 }
 
@@ -84,9 +82,9 @@ impl Session {
         self.look().await;
         self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };
-        let locked = query.locked_relations().into_iter();
+        let locked = query.locked_relations().iter();
         let locked = locked.filter(|relation| relation.schema.as_deref() == Some("public"));
-        let names: BTreeSet<String> = locked.map(|relation| relation.name).collect();
+        let names: BTreeSet<String> = locked.map(|relation| relation.name.clone()).collect();
         self.mean_names(!names.is_empty(), names);
         let wait = match kind {
             RowLocks::Waits => self.lock_wait(),
@@ -118,8 +116,15 @@ impl Session {
     /// A query that locks rows, by definitions as they are now; `None` when it locks whole tables.
     fn bound_locks(&self, query: &Query) -> SqlResult<Option<Bound>> {
         let catalog = self.system_catalog();
-        let locked = LockedQuery::of(query, &catalog)?;
-        Ok(locked.map(|locked| Bound { locked, by: catalog.snapshot().clone() }))
+        let by = catalog.snapshot().clone();
+        if let Some(generic) = query.bound.as_ref().and_then(|bound| bound.generic())
+            && let Some(locked) = generic.locked().filter(|_| generic.holds(&catalog))
+        {
+            return Ok(Some(Bound { locked: locked.clone(), by }));
+        }
+        let valued = with_values(query)?;
+        let locked = LockedQuery::of(&valued, &catalog)?;
+        Ok(locked.map(|locked| Bound { locked: Arc::new(locked), by }))
     }
 
     /// Keeps others from changing the tables whose rows a query locks.
@@ -138,9 +143,8 @@ impl Session {
         wait: &LockWait,
         cancel: &Cancel,
     ) -> SqlResult<(ResultSet, SystemCatalog)> {
-        let limit =
-            bound.locked.skips.and_then(|(limit, offset)| Some(limit?.saturating_add(offset)));
-        let mut looked_at = limit.map(|limit| limit.saturating_mul(ROWS_PER_WANTED).max(1));
+        let limit = bound.locked.wanted();
+        let mut looked_at = bound.locked.looked_at_first();
         let block = self.db.block().cloned();
         let block = block.ok_or_else(|| SqlError::internal("rows are locked in a block"))?;
         let locked_before = block.count_locked();
@@ -151,7 +155,7 @@ impl Session {
                 continue;
             };
             let locked = &bound.locked;
-            let found = self.found(locked, looked_at, &catalog, cancel).await?;
+            let found = self.found((query, locked), looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {
                 None if planted::is("for-update-unlocked") => {
                     (0..found.rows.num_rows() as u32).collect()
@@ -217,20 +221,12 @@ impl Session {
     /// The rows of the query as its transaction sees them now.
     async fn found(
         &self,
-        locked: &LockedQuery,
+        (query, locked): (&Query, &LockedQuery),
         count_max: Option<u64>,
         catalog: &SystemCatalog,
         cancel: &Cancel,
     ) -> SqlResult<Found> {
-        let (query, theirs, options) =
-            (locked.query(count_max), catalog.clone(), self.planner_options_now());
-        let tables = locked.tables.clone();
-        let work = move || {
-            let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-            let target = TargetCatalog::of_tables(&theirs, &names)?;
-            sql::plan_query(&query, &target, &options)
-        };
-        let plan: Arc<Plan> = Arc::new(self.planner().plan(false, cancel, work).await?);
+        let plan = self.plan_locked((query, locked), count_max, catalog, cancel).await?;
         let watch = Watch { cancel: cancel.clone(), activity: &self.activity };
         let planning = std::time::Duration::ZERO;
         let ran = query::run(&self.db, catalog.clone(), &plan, &self.settings, watch, planning);
@@ -243,6 +239,68 @@ impl Session {
             first += table.key_count;
         }
         Ok(Found { schema: plan.root.schema.clone(), rows, locks })
+    }
+}
+
+impl Session {
+    /// The plan that finds the rows of a query which locks them: for all values, where there is one
+    /// and as many rows are looked at as it is for.
+    async fn plan_locked(
+        &self,
+        (query, locked): (&Query, &LockedQuery),
+        count_max: Option<u64>,
+        catalog: &SystemCatalog,
+        cancel: &Cancel,
+    ) -> SqlResult<Arc<Plan>> {
+        let is_first = count_max == locked.looked_at_first();
+        let known = query.bound.as_ref().filter(|bound| is_first && bound.generic().is_some());
+        if let Some(known) = known
+            && let Some((_, plan, _)) = self.planned_before(known, catalog, true)
+        {
+            return Ok(plan);
+        }
+        let query = with_values(query)?.into_owned();
+        let wish = self.wish(query.bound.as_ref().filter(|_| is_first));
+        let (theirs, options) = (catalog.clone(), self.planner_options_now());
+        let work = move || {
+            let anew = || SqlError::internal("a query locks no rows any more");
+            let locked = LockedQuery::of(&query, &theirs)?.ok_or_else(anew)?;
+            let target = locked.targets(&theirs)?;
+            let plan = sql::plan_query(&locked.query(count_max), &target, &options)?;
+            let made = wish.map(|wish| {
+                let generic = wish.made(&plan, &theirs, &options)?;
+                Ok((wish, generic))
+            });
+            Ok((plan, made.transpose()?))
+        };
+        let (plan, made) = self.planner().plan(false, cancel, work).await?;
+        if let Some((wish, generic)) = made {
+            self.keep_plan(wish, generic);
+        }
+        Ok(Arc::new(plan))
+    }
+
+    /// The columns of a query with a plan that is kept for all values, but for the keys of rows that
+    /// it locks.
+    pub(super) fn described_before(&self, bound: &sql::Bound) -> Option<SchemaRef> {
+        let generic = bound.generic()?;
+        let schema = generic.schema().filter(|_| generic.holds(&self.system_catalog()))?;
+        let Some(locked) = generic.locked() else { return Some(schema) };
+        let own = schema.fields().len() - locked.key_count();
+        let metadata = schema.metadata().clone();
+        Some(Arc::new(Schema::new_with_metadata(schema.fields()[..own].to_vec(), metadata)))
+    }
+}
+
+/// The query with its values in its syntax tree, in place of the parameters of a plan for all
+/// values.
+fn with_values(query: &Query) -> SqlResult<Cow<'_, Query>> {
+    let Some(bound) = query.bound.as_ref().filter(|bound| bound.generic().is_some()) else {
+        return Ok(Cow::Borrowed(query));
+    };
+    match bound.again()? {
+        Statement::Query(query) => Ok(Cow::Owned(query)),
+        _ => Err(SqlError::internal("a query is another statement now")),
     }
 }
 

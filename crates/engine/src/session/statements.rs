@@ -207,6 +207,10 @@ impl Session {
     /// What planning says, and 57014, also when it takes longer than a statement may.
     pub fn describe<'a>(&'a self, query: &'a Query) -> LocalFuture<'a, SqlResult<SchemaRef>> {
         Box::pin(async move {
+            let bound = query.bound.as_deref();
+            if let Some(schema) = bound.and_then(|bound| self.described_before(bound)) {
+                return Ok(schema);
+            }
             let cancel = Cancel::default();
             self.listen_to(cancel.clone());
             let clock = StatementTimeout::start(&self.settings, &cancel);

@@ -1,6 +1,8 @@
 //! The catalog as a statement of a session sees it.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use plan::Scan;
 use plan::catalog::{TableDef, TableId};
@@ -15,13 +17,48 @@ use super::schemas::SystemSchemas;
 use super::source::SystemSource;
 use super::view::{SessionView, SettingChange};
 use crate::access;
+use crate::access::rights::Access;
 use crate::catalog::sequence::SequenceKey as Key;
 use crate::catalog::snapshot::Snapshot;
+use crate::catalog::tables::TablesMark;
 use crate::files::source::FileSource;
 use crate::files::tables::FileTables;
 use crate::lent::LentSource;
 use crate::numbers::Given;
 use crate::objects::room::Room;
+
+/// What answers about tables, views and rights follow from, where no session has tables of its own.
+/// Whoever keeps it keeps none of them.
+struct Definitions {
+    tables: TablesMark,
+    views: Weak<BTreeMap<String, Arc<ViewDef>>>,
+    access: Weak<Access>,
+    role: access::role::RoleId,
+    finds_public: bool,
+}
+
+impl Definitions {
+    fn of(view: &SessionView) -> Definitions {
+        let snapshot = &view.snapshot;
+        Definitions {
+            tables: snapshot.tables.mark(),
+            views: Arc::downgrade(&snapshot.views),
+            access: Arc::downgrade(&snapshot.access),
+            role: view.session.role,
+            finds_public: view.finds_public(),
+        }
+    }
+
+    /// True if they are the same parts.
+    fn are_of(&self, view: &SessionView) -> bool {
+        let snapshot = &view.snapshot;
+        self.tables.is_of(&snapshot.tables)
+            && Weak::as_ptr(&self.views) == Arc::as_ptr(&snapshot.views)
+            && Weak::as_ptr(&self.access) == Arc::as_ptr(&snapshot.access)
+            && self.role == view.session.role
+            && self.finds_public == view.finds_public()
+    }
+}
 
 /// The catalog as a statement of a session sees it.
 #[derive(Clone)]
@@ -130,6 +167,22 @@ impl Catalog for SystemCatalog {
         let entry = meant.and_then(|id| self.view.snapshot.table_by_id(id));
         let lent = || self.view.lent.table(name).filter(|_| schema.is_none());
         entry.map(|entry| entry.current()).or_else(lent)
+    }
+
+    fn definitions(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        let is_shared = self.view.lent.relations.is_empty() && !self.view.snapshot.has_temporary();
+        is_shared.then(|| Arc::new(Definitions::of(&self.view)) as _)
+    }
+
+    fn is_defined_by(&self, definitions: &(dyn Any + Send + Sync)) -> bool {
+        let known = definitions.downcast_ref::<Definitions>();
+        known.is_some_and(|known| known.are_of(&self.view))
+            && self.view.lent.relations.is_empty()
+            && !self.view.snapshot.has_temporary()
+    }
+
+    fn row_count(&self, table: TableId) -> Option<u64> {
+        self.view.snapshot.table_by_id(table).map(|entry| entry.row_count())
     }
 
     fn hides_public(&self, name: &str) -> bool {

@@ -109,12 +109,14 @@ fn a_query_that_gathers_nothing_does_not_wait() {
 
 fn node(id: usize, operator: Operator) -> Node {
     let schema = Arc::new(arrow_schema::Schema::empty());
-    Node { id, operator, schema, rows: 0.0, cost: 0.0 }
+    let mut node = Node::new(operator, schema, 0.0, 0.0);
+    node.id = id;
+    node
 }
 
 fn values() -> Node {
     let schema = Arc::new(arrow_schema::Schema::empty());
-    node(0, Operator::Values(arrow_array::RecordBatch::new_empty(schema)))
+    node(0, Operator::Values(arrow_array::RecordBatch::new_empty(schema).into()))
 }
 
 fn sorting_plan() -> Plan {

@@ -23,8 +23,8 @@ fn rows(name: &str, values: impl Iterator<Item = i64>) -> RecordBatch {
 }
 
 fn node(batch: &RecordBatch) -> Box<Node> {
-    let (operator, schema) = (Operator::Values(batch.clone()), batch.schema());
-    Box::new(Node { id: 0, operator, schema, rows: 0.0, cost: 0.0 })
+    let (operator, schema) = (Operator::Values(batch.clone().into()), batch.schema());
+    Box::new(Node::new(operator, schema, 0.0, 0.0))
 }
 
 /// The rows that the left side makes, as text, and how many pieces it took.

@@ -54,7 +54,7 @@ pub fn types_of(node: &Node) -> Vec<DataType> {
 }
 
 fn node(operator: Operator, types: Vec<DataType>) -> Node {
-    Node { id: 0, operator, schema: named(types), rows: 0.0, cost: 0.0 }
+    Node::new(operator, named(types), 0.0, 0.0)
 }
 
 /// An expression over c0, c1, ... of a node's columns.
@@ -93,7 +93,7 @@ pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
 
 pub fn values(rows: RecordBatch) -> Node {
     let types = rows.schema().fields().iter().map(|f| f.data_type().clone()).collect();
-    node(Operator::Values(rows), types)
+    node(Operator::Values(rows.into()), types)
 }
 
 pub fn filter(input: Node, predicate: &str) -> Node {

@@ -36,7 +36,9 @@ pub fn rows(batches: &[RecordBatch]) -> Vec<Vec<Cell>> {
 pub fn evaluate(node: &Node, memory: &Memory) -> RecordBatch {
     let child = |n: &Node| evaluate(n, memory);
     match &node.operator {
-        Operator::Values(rows) => titled(&node.schema, rows.columns().to_vec(), rows.num_rows()),
+        Operator::Values(plan::Listed { rows, .. }) => {
+            titled(&node.schema, rows.columns().to_vec(), rows.num_rows())
+        }
         Operator::Scan(scan) => {
             let all = memory.tables[&scan.table.name].project(&scan.columns).unwrap();
             let kept = scan.filter.as_ref().map_or(all.clone(), |f| keep(&all, f));

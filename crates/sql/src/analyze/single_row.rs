@@ -62,6 +62,13 @@ impl AnalyzerRule for SingleRow {
     }
 }
 
+/// The argument of an aggregate that gathers the only row of a subquery, refusing a second.
+pub(crate) fn only_value_of(call: &Expr) -> Option<&Expr> {
+    let Expr::AggregateFunction(call) = call else { return None };
+    let is_plain = call.func == *SINGLE_VALUE && call.params.filter.is_none();
+    call.params.args.first().filter(|_| is_plain && !call.params.distinct)
+}
+
 /// Whether an equality of a column with a subquery: a join may be chosen that has it as its key.
 pub(crate) fn is_key(condition: &Expr) -> bool {
     let Expr::BinaryExpr(pair) = condition else { return false };

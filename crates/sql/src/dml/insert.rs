@@ -235,7 +235,7 @@ fn typed_query(mut query: Query, table: &TableDef, targets: &[usize]) -> SqlResu
         }
         SqlResult::Ok(())
     };
-    if let ast::SetExpr::Select(select) = Arc::make_mut(&mut query.ast).body.as_mut() {
+    if let ast::SetExpr::Select(select) = query.ast_mut().body.as_mut() {
         for (i, item) in select.projection.iter_mut().enumerate() {
             match item {
                 ast::SelectItem::UnnamedExpr(e)

@@ -19,6 +19,9 @@ use crate::parse::statement::query::Query;
 use crate::quote::unspelled::apart;
 use crate::walk::Walk;
 
+/// Rows that are looked at first for each that is wanted, where locked ones are skipped.
+pub const ROWS_PER_WANTED: u64 = 4;
+
 /// A query that locks rows of tables, to be planned in a [`TargetCatalog`] of these. Behind its own columns
 /// it has those of their keys, one table after the other: the primary key, or the row id.
 pub struct LockedQuery {
@@ -89,6 +92,17 @@ impl LockedQuery {
         Ok(Some(LockedQuery { tables, skips, ast }))
     }
 
+    /// The rows that are wanted at most, those of `OFFSET` among them, where it skips what is locked.
+    pub fn wanted(&self) -> Option<u64> {
+        let (limit, offset) = self.skips?;
+        Some(limit?.saturating_add(offset))
+    }
+
+    /// How many rows are looked at first, at most.
+    pub fn looked_at_first(&self) -> Option<u64> {
+        self.wanted().map(|wanted| wanted.saturating_mul(ROWS_PER_WANTED).max(1))
+    }
+
     /// The query, for so many rows at most.
     pub fn query(&self, count_max: Option<u64>) -> Query {
         let mut ast = self.ast.clone();
@@ -98,6 +112,15 @@ impl LockedQuery {
             ast.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by });
         }
         Query::new(ast)
+    }
+
+    /// The catalog that it is planned in.
+    ///
+    /// # Errors
+    /// 42P01 for a table that is gone.
+    pub fn targets<'a>(&self, catalog: &'a dyn Catalog) -> SqlResult<TargetCatalog<'a>> {
+        let names: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
+        TargetCatalog::of_tables(catalog, &names)
     }
 
     /// How many columns the keys have.

@@ -17,13 +17,9 @@ pub(super) fn share_below(statistics: &ColumnStatistics, value: &ScalarValue) ->
 
 fn share_in_histogram(bounds: &[ScalarValue], value: &ScalarValue) -> Option<f64> {
     let buckets = (bounds.len() - 1) as f64;
-    let mut below = 0;
-    for bound in bounds {
-        match bound.partial_cmp(value)? {
-            Ordering::Less => below += 1,
-            Ordering::Equal | Ordering::Greater => break,
-        }
-    }
+    // Of values that do not compare nothing is known.
+    bounds[0].partial_cmp(value)?;
+    let below = bounds.partition_point(|bound| bound.partial_cmp(value) == Some(Ordering::Less));
     if below == 0 {
         return Some(0.0);
     }

@@ -42,6 +42,11 @@ pub(crate) fn is_one(expr: &Expr) -> bool {
     of(expr).is_some()
 }
 
+/// The number of such a parameter.
+pub(crate) fn number(expr: &Expr) -> Option<usize> {
+    of(expr).map(|parameter| parameter.number)
+}
+
 /// The value of an expression that is a constant or such a parameter, at this execution.
 pub(crate) fn value(expr: &Expr) -> Option<&ScalarValue> {
     match expr {

@@ -40,6 +40,16 @@ pub(super) struct Depends {
 }
 
 impl Depends {
+    /// True if no table has grown or shrunk too much.
+    pub(super) fn has_rows(&self, catalog: &dyn Catalog) -> bool {
+        let tables = self.tables.iter().map(|(_, then)| then);
+        let read = self.read.iter().map(|(_, _, then)| then);
+        tables.chain(read).flatten().all(|then| {
+            let now = catalog.row_count(then.id);
+            now.is_some_and(|now| are_as_many(now, then.statistics.row_count))
+        })
+    }
+
     /// Whether the catalog says the same now.
     pub(super) fn hold(&self, catalog: &dyn Catalog) -> bool {
         let same = |(name, then): &(String, Option<Arc<TableDef>>)| {
@@ -78,11 +88,15 @@ fn is_same_view(now: &Arc<ViewDef>, then: &Arc<ViewDef>) -> bool {
 
 /// Whether a table is planned for as it was then.
 fn is_unchanged(now: &Arc<TableDef>, then: &Arc<TableDef>) -> bool {
-    let (rows, rows_then) = (now.statistics.row_count, then.statistics.row_count);
-    let (least, most) = (rows.min(rows_then).max(ROWS_MIN), rows.max(rows_then));
     is_same_table(now, then)
         && Arc::ptr_eq(&now.statistics.columns, &then.statistics.columns)
-        && most <= least.saturating_mul(GROWTH_MAX)
+        && are_as_many(now.statistics.row_count, then.statistics.row_count)
+}
+
+/// True if a plan for so many rows is good for so many others.
+fn are_as_many(now: u64, then: u64) -> bool {
+    let (least, most) = (now.min(then).max(ROWS_MIN), now.max(then));
+    most <= least.saturating_mul(GROWTH_MAX)
 }
 
 /// A catalog that notes what it is asked.

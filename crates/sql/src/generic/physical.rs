@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -17,16 +17,15 @@ use plan::{Bindings, Parameters, Plan};
 use types::{Datum, SqlError, SqlResult, zone};
 
 use super::admitted::{is_made_of_parameters, is_parameter};
+use super::made::{Made, evaluated, of_number};
 use super::{Generic, is_as_good};
 use crate::cast::exact::exactly;
 use crate::error::from_library;
 use crate::expr::runtime_parameter::parameter;
-use crate::logical::constants::fold;
 use crate::logical::run::limited;
 use crate::optimize::shared;
-use crate::optimize::values::{is_comparison, is_limited_by_parameters, literal, read_by};
+use crate::optimize::values::{is_comparison, is_limited_by_parameters, read_by};
 use crate::options::PlannerOptions;
-use crate::parse::expressions;
 use crate::parse::parameter::Parameter;
 use crate::physical::BoundScan;
 use crate::physical::shared::SharedQuery;
@@ -45,24 +44,6 @@ pub(super) struct PhysicalPlan {
     scans: Vec<BoundScan>,
     /// Parameters that have to be these, by their numbers: numbers of rows.
     fixed: Vec<(usize, Datum)>,
-}
-
-/// An expression that is made of parameters alone.
-struct Made {
-    expr: Expr,
-    /// The type that it has.
-    ty: DataType,
-    /// True if it is converted to that type, which must leave it as it is.
-    is_converted: bool,
-}
-
-impl Made {
-    /// Its value, never null; `None` where it has none of the type.
-    fn value(&self, given: &[Parameter]) -> Option<ScalarValue> {
-        let value = evaluated(&self.expr, given).ok()??;
-        let value = if self.is_converted { exactly(&value, &self.ty)? } else { value };
-        (!value.is_null() && value.data_type() == self.ty).then_some(value)
-    }
 }
 
 impl PhysicalPlan {
@@ -93,6 +74,11 @@ impl PhysicalPlan {
         Ok(Some(PhysicalPlan { plan, made: making.made, scans, fixed: making.fixed }))
     }
 
+    /// The columns of its rows.
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.plan.root.schema.clone()
+    }
+
     /// True if the numbers of rows are those that it was made for.
     pub(super) fn is_for(&self, given: &[Parameter]) -> bool {
         let is_same = |(number, value): &(usize, Datum)| {
@@ -111,26 +97,6 @@ impl PhysicalPlan {
         let (root, node_count) = (Arc::clone(&self.plan.root), self.plan.node_count);
         Some(Plan { root, node_count, bindings: Some(Arc::new(bindings)) })
     }
-}
-
-/// The value of an expression of parameters alone, where it is one constant.
-fn evaluated(expr: &Expr, given: &[Parameter]) -> Result<Option<ScalarValue>> {
-    let valued = |part: Expr| {
-        let Expr::Placeholder(placeholder) = &part else { return fold(part) };
-        match (of_number(&placeholder.id, given), &placeholder.field) {
-            (Some((_, value)), Some(field)) => literal(value, field).map(Transformed::yes),
-            _ => Ok(Transformed::no(part)),
-        }
-    };
-    Ok(match expr.clone().transform_up(valued).data()? {
-        Expr::Literal(value, _) => Some(value),
-        _ => None,
-    })
-}
-
-fn of_number<'a>(id: &str, given: &'a [Parameter]) -> Option<(usize, &'a Parameter)> {
-    let number = expressions::index(id)?;
-    Some((number, given.get(number)?))
 }
 
 /// A logical plan whose parameters become those of run time.
@@ -244,11 +210,10 @@ impl Making<'_> {
 
     fn parameter(&mut self, expr: Expr, value: ScalarValue, is_converted: bool) -> Expr {
         let ty = value.data_type();
-        let is_it =
-            |made: &Made| made.expr == expr && made.ty == ty && made.is_converted == is_converted;
+        let is_it = |made: &Made| made.is(&expr, &ty, is_converted);
         let number = self.made.iter().position(is_it).unwrap_or(self.made.len());
         if number == self.made.len() {
-            self.made.push(Made { expr, ty, is_converted });
+            self.made.push(Made::new(expr, ty, is_converted, self.given));
         }
         parameter(number, value)
     }

@@ -26,6 +26,7 @@ use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use super::duplicates::Duplicates;
 use super::guarded_rules;
 use super::laterals::ClosedLaterals;
+use super::single_groups::SingleGroups;
 use crate::logical::run::Rule;
 
 /// The rules before the order of joins is chosen.
@@ -45,6 +46,8 @@ pub(crate) fn first() -> Vec<Rule> {
         // A left join with the aggregate of each group, zero for counts that found none; subqueries of
         // more than one row are kept from it (`decorrelation::is_needed`).
         Arc::new(ScalarSubqueryToJoin::new()),
+        // A group of a whole key is one row, whose only value is its value.
+        Arc::new(SingleGroups),
         // A join with the groups of the correlated columns; aggregates with HAVING, and beside them values
         // of subqueries and aggregates without groups, which it would take for such, are kept from it
         // (`decorrelation::is_needed`).

@@ -171,7 +171,7 @@ pub(crate) fn literal(parameter: &Parameter, field: &arrow_schema::FieldRef) -> 
 }
 
 /// The value as it is, where it is one of the type already.
-fn of_type(parameter: &Parameter, wanted: &DataType) -> Option<ScalarValue> {
+pub(crate) fn of_type(parameter: &Parameter, wanted: &DataType) -> Option<ScalarValue> {
     let is_it = parameter.ty.is_some_and(|ty| ty.arrow() == *wanted && parameter.value.is_of(ty));
     let value = match &parameter.value {
         Datum::Bool(value) => ScalarValue::Boolean(Some(*value)),

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::parse::marks;
 use crate::parse::object_name::{RelationName, identifier, relation};
+use crate::parse::statement::kept::Kept;
 use crate::parse::statement::query::Query;
 use crate::walk::Walk;
 
@@ -99,14 +101,13 @@ impl Query {
     /// Whether it says `FOR UPDATE` or the like of some relation, and what it does then.
     pub fn row_locks(&self) -> Option<RowLocks> {
         let locks = self.locks();
-        locks.relations.first()?;
-        locks.mode
+        locks.mode.filter(|_| !locks.relations.is_empty())
     }
 
     /// What it says `FOR UPDATE` or the like of, in `FROM` and in the queries there; not what its
     /// `WITH` names, whose rows are nobody's.
-    pub fn locked_relations(&self) -> Vec<LockedRelation> {
-        self.locks().relations
+    pub fn locked_relations(&self) -> &[LockedRelation] {
+        &self.locks().relations
     }
 
     /// Whether what it says `FOR UPDATE OF` stands in its `FROM`.
@@ -114,15 +115,22 @@ impl Query {
     /// # Errors
     /// 42P01 for a name that does not.
     pub fn check_locked_names(&self) -> SqlResult<()> {
-        let Some((clause, name)) = self.locks().unknown else { return Ok(()) };
+        let Some((clause, name)) = &self.locks().unknown else { return Ok(()) };
         let message = format!("relation \"{name}\" in {clause} clause not found in FROM clause");
         Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
     }
 
-    fn locks(&self) -> Locks {
+    fn locks(&self) -> &Locks {
+        let kept = self.locks.get_or_init(|| Kept::new(Arc::new(Locks::of(&self.ast))));
+        kept.get().expect("nothing else is kept there")
+    }
+}
+
+impl Locks {
+    fn of(query: &ast::Query) -> Locks {
         let mut locks = Locks::default();
         // It never breaks off.
-        let _ = self.ast.walk(&mut locks);
+        let _ = query.walk(&mut locks);
         let named = std::mem::take(&mut locks.named);
         let is_with = |r: &LockedRelation| r.schema.is_none() && named.contains(&r.name);
         locks.relations.retain(|relation| !is_with(relation));
@@ -130,7 +138,8 @@ impl Query {
     }
 }
 
-#[derive(Default)]
+/// What a query locks.
+#[derive(Debug, Default)]
 struct Locks {
     mode: Option<RowLocks>,
     relations: Vec<LockedRelation>,

@@ -1,7 +1,6 @@
 //! The places of parameters in syntax trees.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, LimitClause, Query, Select, Value, ValueWithSpan, VisitorMut,
@@ -209,7 +208,7 @@ fn walk<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlo
 }
 
 fn of_query<V: VisitorMut>(query: &mut ParsedQuery, visitor: &mut V) -> ControlFlow<V::Break> {
-    Arc::make_mut(&mut query.ast).walk_mut(visitor)
+    query.ast_mut().walk_mut(visitor)
 }
 
 fn of_insert<V: VisitorMut>(insert: &mut Insert, visitor: &mut V) -> ControlFlow<V::Break> {

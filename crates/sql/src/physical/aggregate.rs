@@ -86,7 +86,7 @@ fn computed_before(input: Node, group_by: &mut [Expr], aggregates: &mut [Aggrega
     let schema = Arc::new(Schema::new(own.chain(more).collect::<Vec<_>>()));
     let (rows, cost) = (input.rows, input.cost);
     let operator = Operator::Project { input: Box::new(input), exprs, as_words: false };
-    Node { id: 0, operator, schema, rows, cost }
+    Node::new(operator, schema, rows, cost)
 }
 
 /// Has decimals come as words of 64 bits from a scan of a column table, where they are stored so: between it and what

@@ -39,7 +39,10 @@ pub(crate) struct BoundScan {
 struct Key {
     columns: Vec<usize>,
     is_hash: bool,
-    is_in_order: bool,
+    /// True if each range is one row at most, so that their number is all that is to be known.
+    are_rows: bool,
+    /// True if the plan holds for one range alone: it relies on its order, or on its one row.
+    is_single: bool,
 }
 
 impl Key {
@@ -59,21 +62,29 @@ impl BoundScan {
     pub(crate) fn ranges(&self, values: &[ScalarValue]) -> Option<Option<Vec<KeyRange>>> {
         let valued = |predicate: &Expr| with_values(predicate, Some(values)).ok();
         let predicates = self.predicates.iter().map(valued).collect::<Option<Vec<_>>>()?;
-        let (now, planned) = (self.expected(&predicates), self.rows.max(ROWS_MIN));
-        if now > planned * ROWS_RATIO_MAX || now * ROWS_RATIO_MAX < planned {
-            return None;
-        }
-        let Some(key) = &self.key else { return Some(None) };
+        let Some(key) = &self.key else {
+            return self.is_expected(self.expected(&predicates)).then_some(None);
+        };
         let found = key.ranges(&predicates, &self.table)?;
-        let is_single = !key.is_in_order || found.ranges.len() == 1;
+        let rows = match key.are_rows {
+            true => found.ranges.len() as f64,
+            false => self.expected(&predicates),
+        };
+        let is_single = !key.is_single || found.ranges.len() == 1;
         let planned = self.planned.as_ref()?;
-        (is_single && has_same_form(&found, planned)).then_some(Some(found.ranges))
+        let is_like = is_single && has_same_form(&found, planned) && self.is_expected(rows);
+        is_like.then_some(Some(found.ranges))
+    }
+
+    /// True if the plan is good for so many rows.
+    fn is_expected(&self, rows: f64) -> bool {
+        let (now, planned) = (rows.max(ROWS_MIN), self.rows.max(ROWS_MIN));
+        now <= planned * ROWS_RATIO_MAX && now * ROWS_RATIO_MAX >= planned
     }
 
     fn expected(&self, predicates: &[Expr]) -> f64 {
         let named = Named { schema: &self.names, profile: &self.profile };
-        let rows = conjunction(predicates.iter(), &named) * self.profile.rows;
-        rows.max(ROWS_MIN)
+        conjunction(predicates.iter(), &named) * self.profile.rows
     }
 
     fn is_same(&self, other: &BoundScan) -> bool {
@@ -112,8 +123,9 @@ impl Physical<'_> {
         let key = match &path.access {
             Access::Range { index, ranges, .. } if !ranges.iter().any(KeyRange::is_all) => {
                 let columns = index.key_columns(wanted.def).to_vec();
-                let is_in_order = path.first.is_some();
-                Some(Key { columns, is_hash: index.is_hash(), is_in_order })
+                let are_rows = path.access.are_rows(wanted.def);
+                let is_single = path.first.is_some() || path.access.is_row(wanted.def);
+                Some(Key { columns, is_hash: index.is_hash(), are_rows, is_single })
             }
             _ => None,
         };
@@ -127,9 +139,12 @@ impl Physical<'_> {
             rows: 0.0,
             planned: None,
         };
-        scan.rows = scan.expected(&scan.predicates);
         let key = scan.key.as_ref();
         scan.planned = key.and_then(|key| key.ranges(&scan.predicates, &scan.table));
+        scan.rows = match &scan.planned {
+            Some(planned) if key.is_some_and(|key| key.are_rows) => planned.ranges.len() as f64,
+            _ => scan.expected(&scan.predicates),
+        };
         let mut known = self.bound.borrow_mut();
         let slot = known.iter().position(|other| other.is_same(&scan)).unwrap_or(known.len());
         if slot == known.len() {

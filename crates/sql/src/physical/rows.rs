@@ -1,19 +1,21 @@
 //! Literal rows, unions and limits.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use datafusion_common::DFSchema;
-use datafusion_expr::{EmptyRelation, FetchType, Limit, SkipType, Union, Values};
+use datafusion_expr::{EmptyRelation, Expr as Logical, FetchType, Limit, SkipType, Union, Values};
 use plan::expr::Expr;
-use plan::{Node, Operator, limits};
+use plan::{Listed, Node, Operator, Place, limits};
 use types::{SqlError, SqlResult};
 
 use super::{Built, Physical, built_as, nullable};
 use crate::cast::floats::cast_exactly;
 use crate::error::{from_arrow, from_library};
 use crate::estimate::{ColumnProfile, Profile};
+use crate::expr::runtime_parameter::{is_one, number, value};
 use crate::expr::scalar;
 
 /// Rows of literals that are put together at once.
@@ -32,7 +34,13 @@ impl Physical<'_> {
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
             .map_err(from_arrow)?;
         let profile = literal_profile(rows, schema.fields().len());
-        Ok(built_as(Operator::Values(batch), schema, Arc::clone(&empty.schema), profile, 0.0))
+        Ok(built_as(
+            Operator::Values(batch.into()),
+            schema,
+            Arc::clone(&empty.schema),
+            profile,
+            0.0,
+        ))
     }
 
     pub(super) fn values(&self, values: &Values) -> SqlResult<Built> {
@@ -45,10 +53,12 @@ impl Physical<'_> {
         )
         .map_err(from_arrow)?;
         let mut known = Known::new(&schema);
-        let mut parts = vec![];
-        for row in &values.values {
+        let (mut parts, mut places) = (vec![], vec![]);
+        for (number, row) in values.values.iter().enumerate() {
             limits::go_on()?;
-            let exprs = row.iter().map(|expr| scalar::compile(expr, &DFSchema::empty()));
+            places.extend(parameters(number, row, &schema)?);
+            let row = row.iter().map(|cell| planned(cell));
+            let exprs = row.map(|expr| scalar::compile(&expr, &DFSchema::empty()));
             let exprs = exprs.collect::<SqlResult<Vec<_>>>()?;
             let cell = |(expr, field): (&Expr, &Arc<arrow_schema::Field>)| {
                 let value = limits::folding(|| expr.evaluate(&one))?;
@@ -65,7 +75,10 @@ impl Physical<'_> {
         }
         let profile = literal_profile(values.values.len(), schema.fields().len());
         let operator = match parts.is_empty() {
-            true => Operator::Values(known.batch()?),
+            true => Operator::Values(Listed { rows: known.batch()?, places }),
+            false if !places.is_empty() => {
+                return Err(SqlError::unsupported("a parameter beside a large value"));
+            }
             false => Operator::Union { inputs: parts.into_iter().chain(known.node()?).collect() },
         };
         Ok(built_as(operator, schema, Arc::clone(&values.schema), profile, 0.0))
@@ -100,6 +113,10 @@ impl Physical<'_> {
             return Err(SqlError::unsupported("LIMIT with an expression"));
         };
         let input = self.build(&limit.input)?;
+        // It passes the one row that there may be.
+        if skip == 0 && fetch != Some(0) && input.node.is_row() {
+            return Ok(input);
+        }
         let passed = (input.profile.rows - skip as f64).max(0.0);
         let rows = fetch.map_or(passed, |n| passed.min(n as f64));
         let cost = input.node.cost;
@@ -108,6 +125,29 @@ impl Physical<'_> {
         let operator = Operator::Limit { input: Box::new(input.node), skip, fetch };
         Ok(built_as(operator, types, input.schema, profile, cost))
     }
+}
+
+/// The value that a run-time parameter is planned for, in its place.
+fn planned(cell: &Logical) -> Cow<'_, Logical> {
+    match value(cell).filter(|_| is_one(cell)) {
+        Some(value) => Cow::Owned(Logical::Literal(value.clone(), None)),
+        None => Cow::Borrowed(cell),
+    }
+}
+
+/// The places of run-time parameters in a row.
+///
+/// # Errors
+/// 0A000 for one that is of another type than its column.
+fn parameters(row: usize, cells: &[Logical], schema: &SchemaRef) -> SqlResult<Vec<Place>> {
+    let numbered = cells.iter().zip(schema.fields()).enumerate();
+    let place = |(column, (cell, field)): (usize, (&Logical, &Arc<arrow_schema::Field>))| {
+        let number = number(cell)?;
+        let is_it = value(cell).is_some_and(|value| value.data_type() == *field.data_type());
+        let other = || SqlError::unsupported("a parameter of another type than its column");
+        Some(if is_it { Ok(Place { row, column, number }) } else { Err(other()) })
+    };
+    numbered.filter_map(place).collect()
 }
 
 /// Rows of literals, one after the other, that are put together.
@@ -143,7 +183,7 @@ impl<'a> Known<'a> {
     fn node(&mut self) -> SqlResult<Option<Node>> {
         let batch = self.batch()?;
         let rows = batch.num_rows();
-        Ok((rows > 0).then(|| node(Operator::Values(batch), self.schema, rows)))
+        Ok((rows > 0).then(|| node(Operator::Values(batch.into()), self.schema, rows)))
     }
 
     fn together(&self, rows: &[RecordBatch]) -> SqlResult<RecordBatch> {
@@ -155,12 +195,12 @@ impl<'a> Known<'a> {
 fn computed_later(exprs: Vec<Expr>, schema: &SchemaRef, one: &RecordBatch) -> Node {
     let exprs = exprs.into_iter().zip(schema.fields());
     let exprs = exprs.map(|(expr, field)| scalar::cast(expr, field.data_type())).collect();
-    let input = Box::new(node(Operator::Values(one.clone()), &one.schema(), 1));
+    let input = Box::new(node(Operator::Values(one.clone().into()), &one.schema(), 1));
     node(Operator::Project { input, exprs, as_words: false }, schema, 1)
 }
 
 fn node(operator: Operator, schema: &SchemaRef, rows: usize) -> Node {
-    Node { id: 0, operator, schema: Arc::clone(schema), rows: rows as f64, cost: 0.0 }
+    Node::new(operator, Arc::clone(schema), rows as f64, 0.0)
 }
 
 fn literal_profile(rows: usize, columns: usize) -> Profile {
@@ -180,5 +220,5 @@ pub(super) fn cast_to(node: Node, types: &arrow_schema::SchemaRef) -> Node {
     let exprs: Vec<Expr> = (0..types.fields().len()).map(column).collect();
     let (rows, cost) = (node.rows, node.cost);
     let operator = Operator::Project { input: Box::new(node), exprs, as_words: false };
-    Node { id: 0, operator, schema: Arc::clone(types), rows, cost }
+    Node::new(operator, Arc::clone(types), rows, cost)
 }

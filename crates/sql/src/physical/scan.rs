@@ -354,7 +354,9 @@ fn restricted(wanted: &Wanted, produced: &[usize]) -> Profile {
 impl Physical<'_> {
     /// At most `fetch` rows.
     fn limited(&self, built: Built, fetch: Option<usize>) -> Built {
-        let Some(fetch) = fetch else { return built };
+        let Some(fetch) = fetch.filter(|fetch| *fetch == 0 || !built.node.is_row()) else {
+            return built;
+        };
         let rows = built.profile.rows.min(fetch as f64);
         let share = rows / built.profile.rows.max(1.0);
         let cost = built.node.cost * share;
