@@ -25,6 +25,7 @@ fn main() {
         ("buffers", Config { registered_buffers: true, ..plain() }),
         ("both", Config { registered_files: true, registered_buffers: true, ..plain() }),
         ("sqpoll", Config { sqpoll: Some(sqpoll), ..plain() }),
+        ("large entries", Config { passthrough: true, ..plain() }),
     ]);
     for depth in [1, 16, 128] {
         let load = Load { depth, compute: Duration::ZERO };

@@ -35,8 +35,13 @@ pub struct Config {
     pub sqpoll: Option<Sqpoll>,
     /// Files opened `direct` are read and written by polling the device instead of by interrupts;
     /// io_uring only. Opening such a file is refused where its device cannot be polled. A worker
-    /// with polled requests in flight does not sleep. Off by default.
+    /// with polled requests in flight does not sleep. Transfers of more than 64 KiB are not polled
+    /// for. Off by default.
     pub iopoll: bool,
+    /// Namespaces of NVMe devices can be opened by their generic devices (`/dev/ngXnY`) and take
+    /// commands past the block layer (`IORING_OP_URING_CMD`); io_uring only. All entries of the
+    /// rings have twice the size then. Off by default.
+    pub passthrough: bool,
     /// io_uring looks a file up once, not at each transfer. On by default: with registered buffers
     /// 11 to 14 % less CPU time per read.
     pub registered_files: bool,
@@ -64,6 +69,7 @@ impl Default for Config {
             migrate: true,
             sqpoll: None,
             iopoll: false,
+            passthrough: false,
             registered_files: true,
             registered_buffers: true,
             sockets: Tuning::default(),
@@ -93,6 +99,9 @@ impl Config {
         let by_ring = matches!(self.ring, RingChoice::Auto | RingChoice::Uring);
         if (self.sqpoll.is_some() || self.iopoll) && !by_ring {
             return bad("SQPOLL and IOPOLL are options of io_uring: the ring must be `uring`");
+        }
+        if self.passthrough && !by_ring {
+            return bad("passthrough is an option of io_uring: the ring must be `uring`");
         }
         if self.sqpoll.is_some() && self.iopoll {
             return bad("SQPOLL and IOPOLL cannot be combined: who submits must poll the device");

@@ -18,6 +18,7 @@ mod inbox;
 mod known;
 mod lock;
 pub mod net;
+mod nvme;
 mod offload;
 mod op;
 mod pending;

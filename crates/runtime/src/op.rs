@@ -29,6 +29,25 @@ pub(crate) struct Spans(pub(crate) Vec<libc::iovec>);
 // `Send` themselves.
 unsafe impl Send for Spans {}
 
+impl Bufs {
+    /// The pieces of memory from byte `from` on, if they are several.
+    pub(crate) fn spans(&mut self, from: usize) -> Option<&mut Vec<libc::iovec>> {
+        let Bufs::Many { bufs, spans } = self else { return None };
+        let mut skip = from;
+        spans.0.clear();
+        for buf in bufs.iter() {
+            let cut = skip.min(buf.len());
+            skip -= cut;
+            if cut < buf.len() {
+                // SAFETY: `cut` is inside of the buffer.
+                let base = unsafe { buf.as_ptr().add(cut) };
+                spans.0.push(libc::iovec { iov_base: base.cast(), iov_len: buf.len() - cut });
+            }
+        }
+        Some(&mut spans.0)
+    }
+}
+
 /// Bytes between a file and memory, from the buffers' byte `from` on.
 pub(crate) struct Transfer {
     pub(crate) file: File,
@@ -285,21 +304,7 @@ impl Transfer {
 
     /// The pieces of memory, for the kernel's vectored calls; valid while the transfer lives.
     pub(crate) fn spans(&mut self) -> &[libc::iovec] {
-        let mut skip = self.from;
-        if let Bufs::Many { bufs, spans } = &mut self.bufs {
-            spans.0.clear();
-            for buf in bufs.iter() {
-                let cut = skip.min(buf.len());
-                skip -= cut;
-                if cut < buf.len() {
-                    // SAFETY: `cut` is inside of the buffer.
-                    let base = unsafe { buf.as_ptr().add(cut) };
-                    spans.0.push(libc::iovec { iov_base: base.cast(), iov_len: buf.len() - cut });
-                }
-            }
-            return &spans.0;
-        }
-        &[]
+        self.bufs.spans(self.from).map_or(&[], |spans| spans)
     }
 
     /// True when memory and length of each piece are multiples of `unit`.

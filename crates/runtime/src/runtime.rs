@@ -265,7 +265,11 @@ fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc
             return;
         }
     };
-    let context = Context { uring: report.kind == RingKind::Uring, iopoll: polled.is_some() };
+    let context = Context {
+        uring: report.kind == RingKind::Uring,
+        iopoll: polled.is_some(),
+        passthrough: config.passthrough,
+    };
     let pool = Pool::new(config.depth, context, all);
     let ring = Ring::new(driver, pool).with_polled(polled);
     let worker = Worker::new(shared, index, ring, None);
@@ -299,7 +303,8 @@ fn choose_driver(shared: &Shared, index: usize, config: &Config) -> Result<Chose
         Err(StartError::Ring(reason))
             if matches!(config.ring, RingChoice::Auto)
                 && config.sqpoll.is_none()
-                && !config.iopoll =>
+                && !config.iopoll
+                && !config.passthrough =>
         {
             Ok(threads(reason))
         }

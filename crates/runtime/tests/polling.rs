@@ -74,6 +74,10 @@ fn what_cannot_be_had_is_refused_at_the_start() {
         let config = Config { ring, iopoll: true, ..Config::default() };
         assert!(refused(config).contains("must be `uring`"));
     }
+    for ring in [RingChoice::Threads, RingChoice::Sim(Disk::new(1))] {
+        let config = Config { ring, passthrough: true, ..Config::default() };
+        assert!(refused(config).contains("passthrough is an option of io_uring"));
+    }
     let config = Config { sqpoll, iopoll: true, ..Config::default() };
     assert!(refused(config).contains("cannot be combined"));
     for idle in [Duration::ZERO, Duration::from_secs(61)] {
@@ -111,6 +115,8 @@ fn a_polled_file_is_polled_or_refused() {
                 assert_eq!(buf.as_slice(), [7; 4096]);
             }
             Err(error) => {
+                let is_promised = std::env::var_os("DOVETAIL_POLLED").is_some();
+                assert!(!is_promised, "this device can be polled: {error}");
                 assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
                 assert!(error.to_string().contains("cannot be polled: "), "{error}");
             }

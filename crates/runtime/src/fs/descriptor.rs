@@ -64,6 +64,32 @@ pub(crate) fn unlock(fd: &OwnedFd) {
     let _ = unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_UN) };
 }
 
+/// The kind of an open descriptor, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    /// A file, on the block device with these numbers.
+    None(u32, u32),
+    /// The block device with these numbers itself.
+    Block(u32, u32),
+    /// The character device with these numbers.
+    Character(u32, u32),
+}
+
+/// Tells devices from files.
+pub(crate) fn device_of(fd: &OwnedFd) -> io::Result<Device> {
+    // SAFETY: all-zero is a valid `stat`.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is a valid place for the answer.
+    retry(|| unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } as isize)?;
+    let numbers = |device| (libc::major(device), libc::minor(device));
+    let ((on_major, on_minor), (major, minor)) = (numbers(stat.st_dev), numbers(stat.st_rdev));
+    Ok(match stat.st_mode & libc::S_IFMT {
+        libc::S_IFBLK => Device::Block(major, minor),
+        libc::S_IFCHR => Device::Character(major, minor),
+        _ => Device::None(on_major, on_minor),
+    })
+}
+
 /// The file system type of an open file, as `statfs` numbers it.
 pub(crate) fn file_system(fd: &OwnedFd) -> io::Result<i64> {
     // SAFETY: all-zero is a valid `statfs`.

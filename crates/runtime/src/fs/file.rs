@@ -9,6 +9,7 @@ use crate::fs::descriptor::{heeds_dsync, unlock};
 use crate::fs::options::FileBackend;
 use crate::fs::overlay::Written;
 use crate::known::Known;
+use crate::nvme::namespace::Namespace;
 use crate::sim::disk::Handle;
 
 /// Where a file lives.
@@ -29,10 +30,26 @@ struct Inner {
     path: PathBuf,
     backend: FileBackend,
     known: Known,
+    /// Its blocks and limits, if it takes the commands of an NVMe device.
+    namespace: Option<Namespace>,
     /// Holds the lock of the file.
     locked: bool,
     /// Where what is written goes, if the file is to stay as it is.
     overlay: OnceLock<Overlay>,
+}
+
+impl Inner {
+    fn new(node: Node, path: &Path, backend: FileBackend) -> Inner {
+        Inner {
+            node,
+            path: path.to_owned(),
+            backend,
+            known: Known::new(),
+            namespace: None,
+            locked: false,
+            overlay: OnceLock::new(),
+        }
+    }
 }
 
 impl Drop for Inner {
@@ -58,27 +75,26 @@ pub struct File(Arc<Inner>);
 impl File {
     /// `locked`: the descriptor has the lock of the file.
     pub(crate) fn of_system(fd: OwnedFd, path: &Path, backend: FileBackend, locked: bool) -> File {
-        let (node, path) = (Node::System(fd), path.to_owned());
-        File(Arc::new(Inner {
-            node,
-            path,
-            backend,
-            known: Known::new(),
-            locked,
-            overlay: OnceLock::new(),
-        }))
+        let mut inner = Inner::new(Node::System(fd), path, backend);
+        inner.locked = locked;
+        File(Arc::new(inner))
+    }
+
+    /// A namespace of an NVMe device by its generic device.
+    pub(crate) fn of_namespace(
+        fd: OwnedFd,
+        namespace: Namespace,
+        path: &Path,
+        backend: FileBackend,
+        locked: bool,
+    ) -> File {
+        let mut inner = Inner::new(Node::System(fd), path, backend);
+        (inner.locked, inner.namespace) = (locked, Some(namespace));
+        File(Arc::new(inner))
     }
 
     pub(crate) fn of_sim(handle: Handle, path: &Path, backend: FileBackend) -> File {
-        let (node, path) = (Node::Sim(handle), path.to_owned());
-        File(Arc::new(Inner {
-            node,
-            path,
-            backend,
-            known: Known::new(),
-            locked: false,
-            overlay: OnceLock::new(),
-        }))
+        File(Arc::new(Inner::new(Node::Sim(handle), path, backend)))
     }
 
     /// Leaves the file as it is from now on.
@@ -88,6 +104,12 @@ impl File {
 
     pub(super) fn overlay(&self) -> Option<&Overlay> {
         self.0.overlay.get()
+    }
+
+    /// Its blocks and limits, if it takes the commands of an NVMe device.
+    #[inline]
+    pub(crate) fn namespace(&self) -> Option<&Namespace> {
+        self.0.namespace.as_ref()
     }
 
     pub(crate) fn known(&self) -> &Known {
@@ -117,9 +139,13 @@ impl File {
     }
 
     /// Whether it is direct and on a file system of which it is known that a write with `RWF_DSYNC`
-    /// ([`Durability::Flag`]) is durable when it ends: ext4, XFS, Btrfs, F2FS.
+    /// ([`Durability::Flag`]) is durable when it ends: ext4, XFS, Btrfs, F2FS. So is one of an NVMe
+    /// device, which is told.
     pub fn heeds_dsync(&self) -> bool {
         let Node::System(fd) = &self.0.node else { return false };
+        if self.namespace().is_some() {
+            return true;
+        }
         self.0.backend.direct && heeds_dsync(fd)
     }
 }

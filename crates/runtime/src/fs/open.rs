@@ -6,8 +6,9 @@ use std::path::Path;
 
 use super::file::File;
 use super::polling;
-use crate::fs::descriptor::{file_system, lock, open_fd};
+use crate::fs::descriptor::{Device, device_of, file_system, lock, open_fd};
 use crate::fs::options::{FileBackend, OpenOptions};
+use crate::nvme::generic;
 use crate::ring::context::Context;
 use crate::ring::kind::RingKind;
 
@@ -17,6 +18,9 @@ pub(crate) fn open_file(path: &Path, options: &OpenOptions, context: Context) ->
     if options.lock {
         lock(&fd)?;
     }
+    if let Some(block) = generic::block_folder(&fd)? {
+        return open_namespace(fd, path, &block, options, context);
+    }
     let mut backend = choose(&fd, options.direct, direct, context)?;
     if context.iopoll && options.direct {
         polling::check(&fd, options.read, &backend)?;
@@ -24,6 +28,33 @@ pub(crate) fn open_file(path: &Path, options: &OpenOptions, context: Context) ->
         backend.reason.push_str(", its device polled");
     }
     Ok(File::of_system(fd, path, backend, options.lock))
+}
+
+/// Opens a namespace of an NVMe device, whose block device the system shows in `block`.
+fn open_namespace(
+    fd: OwnedFd,
+    path: &Path,
+    block: &Path,
+    options: &OpenOptions,
+    context: Context,
+) -> io::Result<File> {
+    if !context.passthrough || !context.uring {
+        let message =
+            "this is a generic NVMe device: it is opened by io_uring with passthrough only";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
+    let (namespace, words) = generic::namespace(&fd, block, options.write)?;
+    // By the rings that direct files use.
+    let polled = context.iopoll && options.direct;
+    polling::check_commands(&fd, &namespace, block, polled)?;
+    let (of, most) = (namespace.block_bytes, namespace.command_bytes_max());
+    let polling = if polled { ", polled" } else { "" };
+    let reason = format!(
+        "NVMe commands by passthrough{polling}: blocks of {of} bytes, {most} bytes a command{words}"
+    );
+    let backend =
+        FileBackend { kind: RingKind::Uring, direct: true, polled, passthrough: true, reason };
+    Ok(File::of_namespace(fd, namespace, path, backend, options.lock))
 }
 
 fn flags(options: &OpenOptions) -> io::Result<i32> {
@@ -67,22 +98,32 @@ fn choose(fd: &OwnedFd, wanted: bool, direct: bool, context: Context) -> io::Res
         kind: RingKind::Threads,
         direct,
         polled: false,
+        passthrough: false,
         reason: reason.to_owned(),
     };
-    let memory = [libc::TMPFS_MAGIC, RAMFS_MAGIC].contains(&file_system(fd)?);
+    // The name of a device is in a file system in memory, its data are not.
+    let is_device = matches!(device_of(fd)?, Device::Block(..));
+    let memory = !is_device && [libc::TMPFS_MAGIC, RAMFS_MAGIC].contains(&file_system(fd)?);
     Ok(match (context.uring, memory, wanted, direct) {
         (false, ..) => threads("the worker has no io_uring"),
         (_, true, ..) => {
             threads("on tmpfs io_uring has no non-blocking path and would feed kernel threads")
         }
         (_, _, true, false) => threads("the file system refuses O_DIRECT; served buffered"),
+        (_, _, true, true) if is_device => uring(true, "O_DIRECT on a block device"),
         (_, _, true, true) => uring(true, "O_DIRECT on a file system with a non-blocking path"),
         (_, _, false, _) => uring(false, "buffered, as asked for"),
     })
 }
 
 fn uring(direct: bool, reason: &str) -> FileBackend {
-    FileBackend { kind: RingKind::Uring, direct, polled: false, reason: reason.to_owned() }
+    FileBackend {
+        kind: RingKind::Uring,
+        direct,
+        polled: false,
+        passthrough: false,
+        reason: reason.to_owned(),
+    }
 }
 
 const RAMFS_MAGIC: i64 = 0x8584_58f6;

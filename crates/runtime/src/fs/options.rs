@@ -33,6 +33,9 @@ pub struct FileBackend {
     pub direct: bool,
     /// Whether the device is polled for completions (`Config::iopoll`).
     pub polled: bool,
+    /// True for a namespace of an NVMe device that takes commands past the block layer
+    /// (`Config::passthrough`).
+    pub passthrough: bool,
     /// Why so.
     pub reason: String,
 }

@@ -31,7 +31,8 @@ pub fn file(path: impl AsRef<Path>) -> io::Result<FileReport> {
     let path = path.as_ref();
     let fd = open_fd(path, libc::O_RDONLY)?;
     let stat = file_system(&fd)?;
-    let context = Context { uring: setup::open(&Wish::plain(1)).is_ok(), iopoll: false };
+    let opens = |passthrough| setup::open(&Wish { passthrough, ..Wish::plain(1) }).is_ok();
+    let context = Context { uring: opens(false), iopoll: false, passthrough: opens(true) };
     let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
     let opened = open_file(path, &options, context)?;
     Ok(FileReport {

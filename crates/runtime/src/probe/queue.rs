@@ -1,8 +1,10 @@
 //! The queue of the block device below a file, as the kernel tells it in `/sys`.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+use crate::nvme::generic::generic_of;
 
 /// What a device's queue allows (Linux: Documentation/ABI/stable/sysfs-block). `None` is what the kernel does
 /// not tell.
@@ -25,6 +27,8 @@ pub struct QueueReport {
     pub forces_writes: Option<bool>,
     /// Whether its completions can be polled for (`io_poll`).
     pub can_poll: Option<bool>,
+    /// Where it takes commands past the block layer: its generic device (NVMe).
+    pub passthrough: Option<PathBuf>,
     /// The scheduler of its requests.
     pub scheduler: Option<String>,
     /// Bytes that it writes at once without reading (`physical_block_size`).
@@ -38,7 +42,10 @@ pub struct QueueReport {
 /// When the path cannot be looked at.
 pub fn queue(path: impl AsRef<Path>) -> io::Result<Option<QueueReport>> {
     let path = fs::canonicalize(path)?;
-    Ok(folder_of(&path, fs::metadata(&path)?.dev()).map(|folder| report(&folder)))
+    let found = fs::metadata(&path)?;
+    let is_device = found.file_type().is_block_device();
+    let device = if is_device { found.rdev() } else { found.dev() };
+    Ok(folder_of(&path, device).map(|folder| report(&folder)))
 }
 
 /// The kernel's folder of the device below a file that the file system numbers by `device`.
@@ -100,6 +107,7 @@ fn report(folder: &Path) -> QueueReport {
         is_cache_volatile: text("write_cache").map(|mode| mode == "write back"),
         forces_writes: number("fua").map(|fua| fua == 1),
         can_poll: number("io_poll").map(|polls| polls == 1),
+        passthrough: generic_of(folder),
         scheduler: text("scheduler").map(chosen),
         physical_block_bytes: number("physical_block_size"),
     }

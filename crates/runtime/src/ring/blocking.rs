@@ -95,11 +95,25 @@ fn names(path: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// The size of a device does not change.
+fn fixed(what: &str) -> io::Error {
+    let message = format!("{what}: the size of a device is fixed");
+    io::Error::new(io::ErrorKind::Unsupported, message)
+}
+
 fn len(file: &File) -> io::Result<u64> {
+    if let Some(namespace) = file.namespace() {
+        return Ok(namespace.bytes());
+    }
     // SAFETY: all-zero is a valid `stat`.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `stat` is a valid place for the answer.
     retry(|| unsafe { libc::fstat(file.raw_fd(), &mut stat) } as isize)?;
+    if stat.st_mode & libc::S_IFMT == libc::S_IFBLK {
+        // SAFETY: plain system call; reads and writes here name their offsets.
+        let end = retry(|| unsafe { libc::lseek(file.raw_fd(), 0, libc::SEEK_END) } as isize)?;
+        return Ok(end as u64);
+    }
     Ok(stat.st_size as u64)
 }
 
@@ -108,6 +122,9 @@ fn signed(n: u64) -> io::Result<i64> {
 }
 
 fn set_len(file: &File, len: u64) -> io::Result<Answer> {
+    if file.namespace().is_some() {
+        return Err(fixed("its length cannot be set"));
+    }
     let len = signed(len)?;
     // SAFETY: plain system call.
     retry(|| unsafe { libc::ftruncate(file.raw_fd(), len) } as isize)?;
@@ -116,6 +133,10 @@ fn set_len(file: &File, len: u64) -> io::Result<Answer> {
 
 /// Reserves space; a file system without reservations gets a longer, sparse file.
 fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
+    if let Some(namespace) = file.namespace() {
+        let is_inside = offset.saturating_add(bytes) <= namespace.bytes();
+        return if is_inside { Ok(Answer::Unit) } else { Err(fixed("it has no such bytes")) };
+    }
     let (from, count) = (signed(offset)?, signed(bytes)?);
     // SAFETY: plain system call.
     let reserved = retry(|| unsafe { libc::fallocate(file.raw_fd(), 0, from, count) } as isize);
@@ -130,6 +151,9 @@ fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
 }
 
 fn give_back(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
+    if file.namespace().is_some() {
+        return Ok(Answer::Bool(false));
+    }
     let (from, count) = (signed(offset)?, signed(bytes)?);
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: plain system call.

@@ -6,4 +6,6 @@ pub(crate) struct Context {
     pub(crate) uring: bool,
     /// Direct files are to be polled.
     pub(crate) iopoll: bool,
+    /// The rings take commands for NVMe devices.
+    pub(crate) passthrough: bool,
 }

@@ -1,6 +1,7 @@
 //! How operations reach the disk: one object per worker, so that nothing outside is generic.
 
 pub(crate) mod blocking;
+pub(crate) mod commands;
 pub(crate) mod context;
 pub(crate) mod kind;
 mod messages;
@@ -8,6 +9,7 @@ pub(crate) mod owner;
 mod poller;
 pub(crate) mod pool;
 pub(crate) mod provided;
+pub(crate) mod queues;
 mod registered;
 pub(crate) mod setup;
 mod sqe;
@@ -64,6 +66,9 @@ impl Ring {
     pub(crate) fn start(&mut self, key: Key, op: &mut Op, owner: Owner<'_>) {
         match &mut self.driver {
             Driver::Sim(port) => port.start(key, op),
+            Driver::Uring(ring) if let Some(result) = commands::ended(op, ring.is_sqpoll()) => {
+                owner.inbox.send(Message::Done(key, Outcome::Count(result)));
+            }
             Driver::Uring(ring) if on_ring(op) && !(op.is_linked() && ring.is_sqpoll()) => {
                 match &mut self.polled {
                     Some(polled) if is_polled(op) => polled.push(key, op, owner),
@@ -245,10 +250,15 @@ fn on_ring(op: &Op) -> bool {
     file.backend().kind == RingKind::Uring
 }
 
+/// Longer transfers are not polled for: an interrupt is nothing to them, and what a device does not
+/// take at once Linux 6.1 tries again for ever, if it is polled for. NVMe devices take as much, and
+/// 16 pieces of memory.
+const POLLED_BYTES_MAX: usize = 64 << 10;
+
 /// Reads and writes of files whose device is polled. A ring that polls knows no syncs.
 fn is_polled(op: &Op) -> bool {
-    let is_of_polled = matches!(op, Op::Read(of) | Op::Write(of) if of.file.backend().polled);
-    is_of_polled && !op.is_linked()
+    let (Op::Read(transfer) | Op::Write(transfer)) = op else { return false };
+    transfer.file.backend().polled && !op.is_linked() && transfer.len() <= POLLED_BYTES_MAX
 }
 
 /// Has the poll thread wait, which starts with the first socket.

@@ -5,7 +5,7 @@
 //! closes a file or frees an arena tells the workers ([`crate::known`]). No operation is in flight
 //! then: each owns its file and its buffer.
 
-use io_uring::{IoUring, Submitter};
+use io_uring::Submitter;
 
 use crate::buf::{Arena, IoBuf};
 use crate::fs::file::File;
@@ -68,7 +68,7 @@ struct ArenaPlaces {
 }
 
 /// Registers empty tables as wished; what the kernel does not grant is left out, and said.
-pub(super) fn prepare(ring: &IoUring, files: bool, buffers: bool) -> (Tables, String) {
+pub(super) fn prepare(submitter: &Submitter<'_>, files: bool, buffers: bool) -> (Tables, String) {
     let (mut tables, mut words) = (Tables::default(), String::new());
     let mut add = |wish: bool, what: &str, tried: &dyn Fn() -> std::io::Result<()>| {
         let granted = wish.then(tried);
@@ -79,7 +79,6 @@ pub(super) fn prepare(ring: &IoUring, files: bool, buffers: bool) -> (Tables, St
         }
         matches!(granted, Some(Ok(())))
     };
-    let submitter = ring.submitter();
     if add(files, "files", &|| submitter.register_files_sparse(FILE_PLACE_COUNT as u32)) {
         tables.files = Some(vec![FilePlace::default(); FILE_PLACE_COUNT].into());
     }

@@ -5,6 +5,7 @@ use std::io;
 use io_uring::register::{Probe, Restriction};
 use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
+use super::queues::Queues;
 use super::registered::{self, Tables};
 use crate::config::{Config, Sqpoll};
 use crate::probe::refusal::explain_refusal;
@@ -17,6 +18,8 @@ pub(super) const SQ_ENTRIES: u32 = 256;
 pub(crate) struct Wish {
     pub(crate) depth: u32,
     pub(crate) kind: Kind,
+    /// With large entries, for commands of NVMe devices.
+    pub(crate) passthrough: bool,
     pub(crate) registered_files: bool,
     pub(crate) registered_buffers: bool,
 }
@@ -46,6 +49,7 @@ impl Wish {
 
     fn registering(config: &Config) -> Wish {
         Wish {
+            passthrough: config.passthrough,
             registered_files: config.registered_files,
             registered_buffers: config.registered_buffers,
             ..Wish::plain(config.depth)
@@ -53,7 +57,13 @@ impl Wish {
     }
 
     pub(crate) fn plain(depth: u32) -> Wish {
-        Wish { depth, kind: Kind::Plain, registered_files: false, registered_buffers: false }
+        Wish {
+            depth,
+            kind: Kind::Plain,
+            passthrough: false,
+            registered_files: false,
+            registered_buffers: false,
+        }
     }
 
     pub(crate) fn iopoll(depth: u32) -> Wish {
@@ -72,8 +82,19 @@ impl Wish {
         }
     }
 
-    fn builder(&self, level: u32) -> Builder<squeue::Entry, cqueue::Entry> {
-        let mut builder = IoUring::builder();
+    fn build(&self, level: u32) -> io::Result<Queues> {
+        match self.passthrough {
+            false => self.builder(level).build(SQ_ENTRIES).map(Queues::Small),
+            true => self.builder(level).build(SQ_ENTRIES).map(Queues::Large),
+        }
+    }
+
+    fn builder<S, C>(&self, level: u32) -> Builder<S, C>
+    where
+        S: squeue::EntryMarker,
+        C: cqueue::EntryMarker,
+    {
+        let mut builder = IoUring::<S, C>::builder();
         builder.setup_r_disabled();
         builder.setup_clamp().setup_cqsize((self.depth + 1).next_power_of_two().max(SQ_ENTRIES));
         if level == 1 || level == 2 {
@@ -106,14 +127,14 @@ impl Wish {
 
 /// A ring, ready for use.
 pub(crate) struct Opened {
-    pub(crate) ring: IoUring,
+    pub(crate) ring: Queues,
     pub(super) tables: Tables,
     /// The flags and tables obtained, and which tables were refused.
     pub(crate) flags: String,
     pub(crate) abilities: Abilities,
 }
 
-/// Abilities of the kernel with sockets beyond plain sends and receives.
+/// Abilities of the kernel with sockets beyond plain sends and receives, and with commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
     /// Sends of lent memory (Linux 6.0).
@@ -124,10 +145,12 @@ pub(crate) struct Abilities {
     pub(crate) bundles: bool,
     /// Entries that other rings leave in this one (Linux 5.18).
     pub(crate) messages: bool,
+    /// Commands whose memory is registered (Linux 6.1).
+    pub(crate) fixed_commands: bool,
 }
 
 impl Abilities {
-    fn of(ring: &IoUring) -> Abilities {
+    fn of(ring: &Queues, wish: &Wish) -> Abilities {
         let mut probe = Probe::new();
         // A kernel that cannot be asked is older than all of this.
         let is_asked = ring.submitter().register_probe(&mut probe).is_ok();
@@ -135,7 +158,15 @@ impl Abilities {
         // Receives that go on came with the same version and cannot be asked for by themselves.
         let (multishot, bundles) = (zero_copy, ring.params().is_feature_recvsend_bundle());
         let messages = is_asked && probe.is_supported(opcode::MsgRingData::CODE);
-        Abilities { zero_copy, multishot, bundles, messages }
+        // This one came with the same version, too.
+        let is_new = is_asked && probe.is_supported(opcode::SendMsgZc::CODE);
+        let fixed_commands = wish.passthrough && is_new;
+        match wish.kind {
+            Kind::Iopoll => Abilities { fixed_commands, ..Abilities::default() },
+            Kind::Plain | Kind::Sqpoll(..) => {
+                Abilities { zero_copy, multishot, bundles, messages, fixed_commands }
+            }
+        }
     }
 
     /// The missing abilities, in words.
@@ -155,7 +186,7 @@ impl Abilities {
 pub(crate) fn open(wish: &Wish) -> Result<Opened, String> {
     let mut refusals = Vec::new();
     for (level, name) in wish.levels() {
-        match wish.builder(*level).build(SQ_ENTRIES) {
+        match wish.build(*level) {
             Ok(ring) => return check(ring, describe(name, wish), wish),
             Err(error) => refusals.push(error),
         }
@@ -181,11 +212,14 @@ fn explain(error: &io::Error, wish: &Wish) -> String {
         ),
         (Kind::Sqpoll(..), _) => format!("SQPOLL: {}", explain_refusal(error)),
         (Kind::Iopoll, _) => format!("IOPOLL: {}", explain_refusal(error)),
+        (Kind::Plain, Some(libc::EINVAL)) if wish.passthrough => {
+            format!("passthrough needs entries of 128 bytes (Linux 5.19): {error}")
+        }
         (Kind::Plain, _) => explain_refusal(error),
     }
 }
 
-fn check(ring: IoUring, mut flags: String, wish: &Wish) -> Result<Opened, String> {
+fn check(ring: Queues, mut flags: String, wish: &Wish) -> Result<Opened, String> {
     let params = ring.params();
     if !params.is_feature_ext_arg() {
         return Err("the kernel is too old: no timeout in io_uring_enter (Linux 5.11)".to_owned());
@@ -200,16 +234,16 @@ fn check(ring: IoUring, mut flags: String, wish: &Wish) -> Result<Opened, String
         return Err(format!("the completion queue is too small for depth {}", wish.depth));
     }
     let (tables, words) =
-        registered::prepare(&ring, wish.registered_files, wish.registered_buffers);
+        registered::prepare(&ring.submitter(), wish.registered_files, wish.registered_buffers);
     flags.push_str(&words);
-    let abilities = match wish.kind {
-        Kind::Iopoll => Abilities::default(),
-        Kind::Plain | Kind::Sqpoll(..) => {
-            let abilities = Abilities::of(&ring);
-            flags.push_str(&abilities.describe());
-            abilities
-        }
-    };
+    let abilities = Abilities::of(&ring, wish);
+    if wish.kind != Kind::Iopoll {
+        flags.push_str(&abilities.describe());
+    }
+    if wish.passthrough {
+        flags.push_str(", large entries for passthrough");
+        flags.push_str(if abilities.fixed_commands { "" } else { " without registered memory" });
+    }
     restrict(&ring, wish, abilities)
         .map_err(|error| format!("the ring cannot be restricted: {error}"))?;
     Ok(Opened { ring, tables, flags, abilities })
@@ -237,7 +271,7 @@ const OTHERS: [u8; 7] = [
 
 /// Allows what this driver does and nothing else: much of io_uring's attack surface lies in
 /// operations that a database never asks for.
-fn restrict(ring: &IoUring, wish: &Wish, abilities: Abilities) -> io::Result<()> {
+fn restrict(ring: &Queues, wish: &Wish, abilities: Abilities) -> io::Result<()> {
     let others: &[u8] = if wish.kind == Kind::Iopoll { &[] } else { &OTHERS };
     let codes = TRANSFERS.iter().chain(others);
     let mut allowed: Vec<Restriction> = codes.map(|code| Restriction::sqe_op(*code)).collect();
@@ -258,6 +292,9 @@ fn restrict(ring: &IoUring, wish: &Wish, abilities: Abilities) -> io::Result<()>
     if abilities.multishot {
         allowed.push(Restriction::register_op(PROVIDE));
         allowed.push(Restriction::register_op(WITHDRAW));
+    }
+    if wish.passthrough {
+        allowed.push(Restriction::sqe_op(opcode::UringCmd80::CODE));
     }
     if wish.registered_buffers {
         allowed.push(Restriction::register_op(BUFFERS_UPDATE));

@@ -29,6 +29,7 @@ fn hole(path: &Path) -> Option<File> {
         kind: RingKind::Uring,
         direct: true,
         polled: true,
+        passthrough: false,
         reason: "a hole".to_owned(),
     };
     Some(File::of_system(file.into(), path, backend, false))

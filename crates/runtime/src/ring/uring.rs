@@ -10,12 +10,14 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use io_uring::{cqueue, opcode, squeue, types};
 use stdx::Key;
 
+use super::commands::{self, Commands};
 use super::messages::{Messages, RUNG};
 use super::owner::Owner;
 use super::provided::Provided;
+use super::queues::{Entry, Queues};
 use super::registered::{Places, Tables};
 use super::setup::{Abilities, Opened};
 use super::sqe;
@@ -56,7 +58,7 @@ struct Linked {
 }
 
 pub(crate) struct Uring {
-    ring: IoUring,
+    ring: Queues,
     tables: Tables,
     /// What wakes a sleeper; a polled ring never sleeps.
     event_fd: Option<i32>,
@@ -76,6 +78,7 @@ pub(crate) struct Uring {
     /// Entries made whose completions have not been collected.
     unfinished: u32,
     linked: Vec<Linked>,
+    commands: Commands,
     abilities: Abilities,
     /// Buffers that the kernel hands out, by their group: kept until they are withdrawn, or until
     /// the ring, which stands before them, is closed.
@@ -135,6 +138,7 @@ impl Uring {
             poll_first,
             unfinished: 0,
             linked: Vec::new(),
+            commands: Commands::default(),
             abilities: opened.abilities,
             groups: Vec::new(),
             messages: None,
@@ -165,23 +169,33 @@ impl Uring {
             }
             _ => Places::default(),
         };
-        let sync = sqe::sync_behind(op, places);
-        let entry = sqe::entry(op, places, self.poll_first).user_data(key.as_u64());
-        match sync {
+        let (entry, moved) = self.entry(op, places);
+        self.commands.note(key.slot(), moved);
+        let entry = entry.user_data(key.as_u64());
+        match sync_behind(op, places) {
             Some(sync) => {
                 let entry = entry.flags(squeue::Flags::IO_LINK);
                 let write = key.as_u64();
-                let len = sqe::len_of(op);
+                let len = moved.unwrap_or_else(|| sqe::len_of(op));
                 self.linked.push(Linked { write, len, written: None, synced: None });
                 self.push_entries(&[entry, sync.user_data(write ^ SYNC)], owner.counters);
             }
-            None => self.push_entry(&entry, owner.counters),
+            None => self.push_entries(&[entry], owner.counters),
         }
         self.client_pending += u32::from(op.is_client());
         self.is_hurried |= op.is_hurried();
     }
 
-    /// Abilities of the kernel with sockets.
+    /// The entry of an operation; of a command the bytes that it moves, too.
+    fn entry(&self, op: &mut Op, places: Places) -> (Entry, Option<usize>) {
+        let buffer = places.buffer.filter(|_| self.abilities.fixed_commands);
+        match commands::entry(op, Places { buffer, ..places }) {
+            Some((entry, bytes)) => (entry, Some(bytes)),
+            None => (Entry::Small(sqe::entry(op, places, self.poll_first)), None),
+        }
+    }
+
+    /// Abilities of the kernel beyond those that all have.
     pub(crate) fn abilities(&self) -> Abilities {
         self.abilities
     }
@@ -226,21 +240,21 @@ impl Uring {
             Op::Ready(..) => opcode::PollRemove::new(key.as_u64()).build(),
             _ => opcode::AsyncCancel::new(key.as_u64()).build(),
         };
-        self.push_entry(&entry.user_data(CANCEL), counters);
+        self.push_entry(entry.user_data(CANCEL), counters);
         // Until it is ended the operation keeps its socket open.
         self.client_pending += u32::from(op.is_client());
     }
 
-    fn push_entry(&mut self, entry: &squeue::Entry, counters: &Counters) {
-        self.push_entries(std::slice::from_ref(entry), counters);
+    fn push_entry(&mut self, entry: squeue::Entry, counters: &Counters) {
+        self.push_entries(&[Entry::Small(entry)], counters);
     }
 
     /// Adds entries that the kernel gets with one call: a link does not reach beyond that.
-    fn push_entries(&mut self, entries: &[squeue::Entry], counters: &Counters) {
+    fn push_entries(&mut self, entries: &[Entry], counters: &Counters) {
         loop {
             // SAFETY: the entries' memory belongs to an operation in the worker's table (or to
             // `bell_word`), which is kept until its last completion has been collected.
-            if unsafe { self.ring.submission().push_multiple(entries) }.is_ok() {
+            if unsafe { self.ring.push(entries) } {
                 if self.pending == 0 && self.submission == Submission::Adaptive {
                     self.pending_ns = monotonic_ns();
                 }
@@ -278,7 +292,7 @@ impl Uring {
         for post in inbox::take_posts() {
             let Some(messages) = &mut self.messages else { return };
             let entry = messages.entry(post);
-            self.push_entry(&entry, counters);
+            self.push_entry(entry, counters);
             bump(&counters.ring_messages, 1);
             // The other one has nothing else to wait for.
             self.is_hurried = true;
@@ -315,10 +329,7 @@ impl Uring {
     /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).
     #[inline]
     pub(crate) fn has_completions(&mut self) -> bool {
-        let queue = self.ring.submission();
-        let asked = queue.taskrun() || queue.cq_overflow();
-        drop(queue);
-        asked || !self.ring.completion().is_empty()
+        self.ring.state().wants_enter || self.ring.has_completion()
     }
 
     pub(crate) fn turn(
@@ -341,12 +352,9 @@ impl Uring {
     /// client cannot stand behind that: others may wait for silent clients for hours, and while a
     /// query computes the ready work does not run out.
     fn must_enter(&mut self, transfers: u32) -> bool {
-        let queue = self.ring.submission();
         // Waits for sockets may be more than the completion queue has places: what does not fit the
         // kernel keeps until it is asked.
-        let asked = queue.taskrun() || queue.cq_overflow();
-        drop(queue);
-        asked || self.wants_submit(transfers) || self.client_pending > 0
+        self.ring.state().wants_enter || self.wants_submit(transfers) || self.client_pending > 0
     }
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
@@ -356,7 +364,7 @@ impl Uring {
         {
             let word: *mut u64 = &mut *self.bell_word;
             let entry = opcode::Read::new(types::Fd(event_fd), word.cast(), 8).build();
-            self.push_entry(&entry.user_data(BELL), counters);
+            self.push_entry(entry.user_data(BELL), counters);
             self.bell_armed = true;
         }
     }
@@ -369,14 +377,14 @@ impl Uring {
             Wait::Ns(ns) => {
                 let timeout = types::Timespec::from(std::time::Duration::from_nanos(ns));
                 let args = types::SubmitArgs::new().timespec(&timeout);
-                self.ring.submitter().submit_with_args(1, &args)
+                self.ring.submit_with(&args)
             }
         };
         self.pending = match self.is_sqpoll() {
             // What its thread has been told of it takes; a failed call may not have woken it.
             true => self.pending * u32::from(result.is_err()),
             // Even a failed call may have taken entries: the queue's head tells, not the result.
-            false => self.ring.submission().len() as u32,
+            false => self.ring.state().pending,
         };
         self.is_hurried &= self.pending > 0;
         // Entries that the kernel did not take may be any.
@@ -400,42 +408,50 @@ impl Uring {
 
     fn collect(&mut self) -> Vec<(Key, Told)> {
         let mut ended = Vec::new();
-        let mut completions = self.ring.completion();
-        assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
-        for cqe in &mut completions {
+        let Uring { ring, unfinished, bell_armed, messages, commands, linked, .. } = self;
+        ring.drain(|cqe| {
             if cqe.user_data() == RUNG {
                 // Another worker's message has ended the sleep: the inbox has what it is about.
-                continue;
+                return;
             }
             // More follow: the request is under way.
             let goes_on = cqueue::more(cqe.flags());
-            assert!(self.unfinished > 0, "a completion without a request");
-            self.unfinished -= u32::from(!goes_on);
+            assert!(*unfinished > 0, "a completion without a request");
+            *unfinished -= u32::from(!goes_on);
             if cqe.user_data() == CANCEL {
-                continue;
+                return;
             }
             if cqe.user_data() == BELL {
-                self.bell_armed = false;
-                continue;
+                *bell_armed = false;
+                return;
             }
-            let messages = self.messages.as_mut();
-            if messages.is_some_and(|sent| sent.ended(cqe.user_data(), cqe.result())) {
-                continue;
+            let is_sent = |sent: &mut Messages| sent.ended(cqe.user_data(), cqe.result());
+            if messages.as_mut().is_some_and(is_sent) {
+                return;
             }
             let key = Key::from_u64(cqe.user_data());
             if let Some(part) = part_of(&cqe) {
                 ended.push((key, Told::Part(part)));
                 if goes_on {
-                    continue;
+                    return;
                 }
             }
             let result = if cqueue::notif(cqe.flags()) { Ok(0) } else { result_of(&cqe) };
-            if let Some((number, count)) = last_of(&mut self.linked, cqe.user_data(), result) {
+            let result = commands.result(key.slot() & !(SYNC as u32), result);
+            if let Some((number, count)) = last_of(linked, cqe.user_data(), result) {
                 ended.push((Key::from_u64(number), Told::End(Outcome::Count(count))));
             }
-        }
+        });
         ended
     }
+}
+
+/// The entry of the sync behind a linked write.
+fn sync_behind(op: &Op, places: Places) -> Option<Entry> {
+    if !op.is_linked() {
+        return None;
+    }
+    commands::flush_behind(op).or_else(|| sqe::sync_behind(op, places).map(Entry::Small))
 }
 
 fn result_of(cqe: &cqueue::Entry) -> io::Result<usize> {
@@ -484,7 +500,7 @@ fn last_of(
 }
 
 /// Another descriptor of a ring, for those who send messages to it.
-fn duplicate(ring: &IoUring) -> io::Result<OwnedFd> {
+fn duplicate(ring: &Queues) -> io::Result<OwnedFd> {
     // SAFETY: the ring keeps its descriptor open meanwhile.
     unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned()
 }

@@ -288,6 +288,7 @@ impl State {
             kind: RingKind::Sim,
             direct: options.direct,
             polled: false,
+            passthrough: false,
             reason: "a simulated disk".to_owned(),
         };
         Ok(File::of_sim(handle, path, backend))

@@ -36,6 +36,7 @@ pub fn on_each(workers: usize, test: impl Fn(&Runtime)) {
         },
         Config { ring: RingChoice::Threads, ..Config::default() },
         Config { ring: RingChoice::Uring, sqpoll, ..Config::default() },
+        Config { ring: RingChoice::Uring, passthrough: true, ..Config::default() },
     ];
     for way in ways {
         if let Some(runtime) = start_as(Config { workers, ..way }) {
