@@ -2,6 +2,8 @@
 //! with the paper's figure beside it. The paper had eight SSDs of 2.45 million reads a second each, and no
 //! virtual machine: compare shapes, not sizes.
 
+pub mod ways;
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! `dovetail bench`: the figures.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::figure::Figure;
@@ -42,7 +43,7 @@ enum BenchCommand {
     /// One statement many times, for a program around this one that counts instructions
     Instructions(InstructionsArgs),
     /// The micro-benchmarks of the io_uring paper: batches, task work, block sizes, durable writes
-    Io(ScratchArgs),
+    Io(IoArgs),
     /// Scans and look-ups with more and more of their pages in memory, one read at a time and many
     Degrade(DegradeArgs),
     /// Updates beyond memory, step by step from one at a time to all that io_uring offers
@@ -81,6 +82,16 @@ struct OooArgs {
     /// Runs of each query in each mode
     #[arg(long, default_value_t = 5)]
     runs: usize,
+}
+
+#[derive(Args)]
+struct IoArgs {
+    #[command(flatten)]
+    scratch: ScratchArgs,
+    /// Instead read this NVMe namespace (/dev/ng0n1) by each way: its block device, passthrough,
+    /// both with and without IOPOLL; nothing is written
+    #[arg(long)]
+    device: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -147,7 +158,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
         BenchCommand::Connections(args) => connections::run(args),
         BenchCommand::Degrade(args) => degrade::run(args),
         BenchCommand::Instructions(args) => instructions::run(args),
-        BenchCommand::Io(args) => args.in_folder(|folder, n, emit| bench::io::run(folder, n, emit)),
+        BenchCommand::Io(args) => io(args),
         BenchCommand::Ladder(args) => ladder::run(args),
         BenchCommand::Memory(args) => memory::run(args),
         BenchCommand::Pagefault(args) => {
@@ -177,6 +188,13 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
         BenchCommand::Tpcc(args) => tpcc::run(args),
         BenchCommand::Ycsb(args) => crate::ycsb::run(args),
     }
+}
+
+fn io(args: &IoArgs) -> SqlResult<ExitCode> {
+    args.scratch.in_folder(|folder, n, emit| match &args.device {
+        Some(device) => bench::io::ways::run(device, n, emit),
+        None => bench::io::run(folder, n, emit),
+    })
 }
 
 fn ooo(args: &OooArgs) -> SqlResult<ExitCode> {

@@ -22,6 +22,7 @@ fn doctor_advises_and_leaves_nothing_behind() {
         "durable writes",
         "SQPOLL",
         "IOPOLL",
+        "passthrough",
     ] {
         assert!(text.lines().any(|line| line.starts_with(topic)), "{topic} is missing in:\n{text}");
     }

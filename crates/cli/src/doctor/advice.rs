@@ -25,7 +25,7 @@ const CORES_TO_POLL: usize = 8;
 /// All advice, in the order of the paper.
 pub fn advise(measured: &Measured) -> Vec<Advice> {
     let mut all = vec![depth(measured), block(measured), workers(measured), cache(measured)];
-    all.extend([durability(measured), sqpoll(measured), iopoll(measured)]);
+    all.extend([durability(measured), sqpoll(measured), iopoll(measured), passthrough(measured)]);
     all
 }
 
@@ -195,6 +195,18 @@ fn iopoll(measured: &Measured) -> Advice {
         None => ("no", "the kernel shows no queue here"),
     };
     Advice { topic: "IOPOLL", what: what.to_owned(), why: why.to_owned(), section: "3.4.1" }
+}
+
+fn passthrough(measured: &Measured) -> Advice {
+    let device = measured.queue.as_ref().and_then(|queue| queue.passthrough.as_ref());
+    let (what, why) = match device {
+        Some(device) => (
+            format!("possible, at {}", device.display()),
+            "without a file system: not for databases, but for `dovetail bench io --device`",
+        ),
+        None => ("no".to_owned(), "there is no generic device of an NVMe namespace (/dev/ngXnY)"),
+    };
+    Advice { topic: "passthrough", what, why: why.to_owned(), section: "3.4.1" }
 }
 
 #[cfg(test)]

@@ -102,3 +102,12 @@ fn without_io_uring_there_is_nothing_to_fall_back_from() {
     threads.steps.iter_mut().for_each(|(_, report)| report.kind = RingKind::Threads);
     assert_eq!(told(&threads, "fall-back").0, "none: there is no io_uring");
 }
+
+#[test]
+fn passthrough_is_possible_where_the_namespace_has_a_generic_device() {
+    let mut measured = server();
+    assert_eq!(told(&measured, "passthrough").0, "no");
+    let queue = measured.queue.as_mut().expect("a server has a queue");
+    queue.passthrough = Some("/dev/ng0n1".into());
+    assert_eq!(told(&measured, "passthrough").0, "possible, at /dev/ng0n1");
+}
