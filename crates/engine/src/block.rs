@@ -18,15 +18,16 @@
 //! there was to put back.
 
 pub(crate) mod definitions;
+mod undoing;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plan::catalog::TableId;
-use runtime::IoCounters;
+use runtime::{IoCounters, RemoteHandle};
 use sql::Statement;
-use storage::{Redo, Store, TreeId, UndoSpace, planted};
+use storage::{Redo, TreeId, UndoSpace, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
 use txn::noted::{NOTED_BYTES_MAX, Noted, Notes};
@@ -38,13 +39,13 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
-use crate::catalog::trees::drop_trees;
 use crate::database::Database;
 use crate::deferred::{Doubt, Doubts};
-use crate::versions::chain::{Committed, Ending, Versions};
+use crate::versions::chain::{Committed, Ending};
 use crate::versions::keepers::Keeper;
 use crate::{fault, isolation};
 use definitions::Own;
+use undoing::Undo;
 
 /// A transaction that writes.
 pub(crate) struct Block {
@@ -507,12 +508,22 @@ impl Block {
     }
 }
 
-impl Drop for Block {
-    /// Undoes what was not committed; the right to write is kept until then.
-    fn drop(&mut self) {
+impl Block {
+    /// Ends a block that is not wanted any more, and waits until what it has not committed is undone:
+    /// from then on nobody waits for its locks. Where others hold the block they end it.
+    pub(crate) async fn let_go(block: Arc<Block>) {
+        let Some(mut block) = Arc::into_inner(block) else { return };
+        if let Some(undone) = block.undoing() {
+            // Of a task that was ended with its runtime nobody waits for anything.
+            undone.await.ok();
+        }
+    }
+
+    /// Begins to undo what was not committed; the right to write is kept until then.
+    fn undoing(&mut self) -> Option<RemoteHandle<()>> {
         let right = self.right.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         // One that was committed has given the right on: what others have done since is not its own.
-        let Some(right) = right else { return };
+        let right = right?;
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let undo = Undo {
             store: self.public.store().clone(),
@@ -523,13 +534,20 @@ impl Drop for Block {
             own: state.trees(),
         };
         if undo.own.is_empty() && undo.notes.is_empty() {
-            return undo.versions.undone(&undo.stamp, &undo.notes);
+            undo.versions.undone(&undo.stamp, &undo.notes);
+            return None;
         }
         // In a task: this may be a worker's thread, which must not wait.
-        self.public.handle().spawn_on(0, move || async move {
+        Some(self.public.handle().spawn_on(0, move || async move {
             undo.run().await;
             right.end().await;
-        });
+        }))
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        drop(self.undoing());
     }
 }
 
@@ -543,38 +561,6 @@ impl State {
         }
         trees.extend(&self.left);
         trees.into_iter().collect()
-    }
-}
-
-/// What is left of a block that was not committed. It holds no handle of the database, whose last one
-/// must not be dropped on a worker.
-struct Undo {
-    store: Store,
-    versions: Arc<Versions>,
-    stamp: Stamp,
-    notes: Arc<Notes>,
-    undo: Arc<UndoSpace>,
-    own: Vec<TreeId>,
-}
-
-impl Undo {
-    async fn run(self) {
-        while let Some(noted) = self.notes.last(0) {
-            let _change = self.versions.change_right().await;
-            if planted::is("rollback-puts-nothing-back") {
-                break;
-            }
-            if noted.put_back(&self.store, &self.undo).await.is_err() {
-                return;
-            }
-            self.notes.pop();
-            breathe().await;
-        }
-        self.versions.undone(&self.stamp, &self.notes);
-        for tree in self.own {
-            // An error leaves pages that the next start takes back.
-            drop_trees(&self.store, &[tree]).await.ok();
-        }
     }
 }
 

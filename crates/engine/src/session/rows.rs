@@ -7,6 +7,7 @@ use txn::waiting::let_others;
 use types::{SqlError, SqlResult};
 
 use super::state::Session;
+use crate::block::Block;
 use crate::dml;
 use crate::isolation::Isolation;
 use crate::pipe::PipeReceiver;
@@ -150,9 +151,16 @@ impl Session {
             failed => failed,
         };
         self.db = block.public().unpinned();
-        let done = done?;
-        let acknowledged = block.commit(self.waits_for_device()).await?;
-        self.note_acknowledged(acknowledged);
+        let done = match done {
+            Ok(done) => done,
+            Err(error) => {
+                Block::let_go(block).await;
+                return Err(error);
+            }
+        };
+        let committed = block.clone().commit(self.waits_for_device()).await;
+        Block::let_go(block).await;
+        self.note_acknowledged(committed?);
         Ok(done)
     }
 }

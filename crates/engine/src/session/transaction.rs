@@ -409,9 +409,10 @@ impl Session {
         let ready = if commits { Box::pin(self.before_commit()).await } else { Ok(()) };
         self.db = block.public().unpinned();
         let settled = match ready {
-            Ok(()) if commits => block.commit(waits).await,
+            Ok(()) if commits => block.clone().commit(waits).await,
             ready => ready.map(|()| None),
         };
+        Block::let_go(block).await;
         self.note_acknowledged(*settled.as_ref().unwrap_or(&None));
         self.activity.end(settled.map(drop), 0)
     }

@@ -78,7 +78,7 @@ pub const FAULTS: &[Fault] = &[
     fault("orphans-stay", "engine/src/catalog/persist.rs", OF_STATEMENTS),
     fault("left-trees-stay", "engine/src/catalog/snapshot.rs", OF_STATEMENTS),
     fault("definition-not-awaited", "engine/src/writing.rs", OF_STATEMENTS),
-    fault("rollback-puts-nothing-back", "engine/src/block.rs", OF_STATEMENTS),
+    fault("rollback-puts-nothing-back", "engine/src/block/undoing.rs", OF_STATEMENTS),
     fault("savepoint-stays-in-log", "engine/src/block.rs", OF_STATEMENTS),
     fault("no-validation", "txn/src/undo/serializable.rs", OF_HISTORIES),
     fault("queries-unvalidated", "txn/src/undo/serializable.rs", OF_HISTORIES),

@@ -259,3 +259,22 @@ fn statements_take_no_longer_than_their_timeout() {
     drop(writer);
     opened.check(BEFORE);
 }
+
+#[test]
+fn locks_are_free_when_a_transaction_has_ended() {
+    let opened = Opened::new("let-go");
+    let (mut one, mut other) = (opened.db.session(), opened.db.session());
+    other.execute("prepare held (int) as select a from t where a = $1 for update nowait").unwrap();
+    // The first executions are planned, and take longer than others.
+    for round in 0..200 {
+        let (key, value) = (round % 3 + 1, 100 + round);
+        one.execute("begin").unwrap();
+        one.execute(&format!("update t set b = {value} where a = {key}")).unwrap();
+        one.execute("rollback").unwrap();
+        assert_eq!(rows(&mut other, &format!("execute held ({key})")), key.to_string(), "{round}");
+        let fails = format!("update t set b = {value} / (a - 3) where a > 1");
+        assert!(one.execute(&fails).is_err());
+        assert_eq!(rows(&mut other, "execute held (2)"), "2", "{round}");
+    }
+    opened.check("1,10 2,20 3,30");
+}
