@@ -89,7 +89,8 @@ pub enum Access {
 }
 
 impl Access {
-    /// True if each of its ranges is one value of a whole key, of which the table has a row at most.
+    /// True if each of its ranges is one value of a whole key, of which the table has one row at
+    /// most.
     pub fn are_rows(&self, table: &TableDef) -> bool {
         let Access::Range { index, ranges, .. } = self else { return false };
         let is_unique = match index {

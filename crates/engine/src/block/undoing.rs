@@ -1,4 +1,4 @@
-//! What a block has changed, put back.
+//! Undoing of what a block has changed.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use txn::waiting::breathe;
 use crate::catalog::trees::drop_trees;
 use crate::versions::chain::Versions;
 
-/// What is left of a block that was not committed. It holds no handle of the database, whose last one
-/// must not be dropped on a worker.
+/// The changes of a block that was not committed. They hold no handle of the database, whose last
+/// one must not be dropped on a worker.
 pub(super) struct Undo {
     pub(super) store: Store,
     pub(super) versions: Arc<Versions>,

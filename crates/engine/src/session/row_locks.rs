@@ -280,8 +280,8 @@ impl Session {
         Ok(Arc::new(plan))
     }
 
-    /// The columns of a query with a plan that is kept for all values, but for the keys of rows that
-    /// it locks.
+    /// The columns of a query with a plan that is kept for all values, but for the keys of rows
+    /// that it locks.
     pub(super) fn described_before(&self, bound: &sql::Bound) -> Option<SchemaRef> {
         let generic = bound.generic()?;
         let schema = generic.schema().filter(|_| generic.holds(&self.system_catalog()))?;

@@ -27,8 +27,8 @@ use crate::lent::LentSource;
 use crate::numbers::Given;
 use crate::objects::room::Room;
 
-/// What answers about tables, views and rights follow from, where no session has tables of its own.
-/// Whoever keeps it keeps none of them.
+/// The parts from which answers about tables, views and rights follow, where no session has tables
+/// of its own. They are told from others, and not kept.
 struct Definitions {
     tables: TablesMark,
     views: Weak<BTreeMap<String, Arc<ViewDef>>>,

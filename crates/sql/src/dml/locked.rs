@@ -92,7 +92,8 @@ impl LockedQuery {
         Ok(Some(LockedQuery { tables, skips, ast }))
     }
 
-    /// The rows that are wanted at most, those of `OFFSET` among them, where it skips what is locked.
+    /// The rows that are wanted at most, those of `OFFSET` among them, where it skips what is
+    /// locked.
     pub fn wanted(&self) -> Option<u64> {
         let (limit, offset) = self.skips?;
         Some(limit?.saturating_add(offset))

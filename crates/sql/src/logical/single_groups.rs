@@ -43,8 +43,8 @@ impl OptimizerRule for SingleGroups {
     }
 }
 
-/// The columns of the groups, computed of their only rows; `None` where a function has another value
-/// than that of the row.
+/// The columns of the groups, computed of their only rows; `None` where a function has another
+/// value than that of the row.
 fn rows(groups: &Aggregate) -> Option<Vec<Expr>> {
     let values = groups.aggr_expr.iter().map(|call| {
         let (qualifier, name) = call.qualified_name();

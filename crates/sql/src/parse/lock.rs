@@ -138,7 +138,7 @@ impl Locks {
     }
 }
 
-/// What a query locks.
+/// The relations whose rows a query locks.
 #[derive(Debug, Default)]
 struct Locks {
     mode: Option<RowLocks>,

@@ -13,7 +13,7 @@ use crate::parse::statement::kept::Kept;
 #[derive(Clone, Debug)]
 pub struct Query {
     pub(crate) ast: Arc<ast::Query>,
-    /// What it locks, once somebody has asked.
+    /// The relations whose rows it locks, once somebody has asked.
     pub(crate) locks: Arc<OnceLock<Kept>>,
     /// The statement that it is, where that may run again with other values.
     pub bound: Option<Arc<Bound>>,
