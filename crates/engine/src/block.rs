@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plan::catalog::TableId;
+use runtime::sync::Cancel;
 use runtime::{IoCounters, RemoteHandle};
 use sql::Statement;
 use storage::{Redo, TreeId, UndoSpace, planted};
@@ -34,7 +35,7 @@ use txn::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use txn::undo::ReadView;
 use txn::undo::records::Changing;
 use txn::undo::stamp::Stamp;
-use txn::waiting::breathe;
+use txn::waiting::{breathe, unless_cancelled};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::entry::TableEntry;
@@ -509,13 +510,13 @@ impl Block {
 }
 
 impl Block {
-    /// Ends a block that is not wanted any more, and waits until what it has not committed is undone:
-    /// from then on nobody waits for its locks. Where others hold the block they end it.
-    pub(crate) async fn let_go(block: Arc<Block>) {
+    /// Undoes what a block has not committed, and waits for that until somebody cancels: from then
+    /// on its locks are free. Where others hold the block, it is undone when they let it go.
+    pub(crate) async fn roll_back(block: Arc<Block>, cancel: &Cancel) {
         let Some(mut block) = Arc::into_inner(block) else { return };
         if let Some(undone) = block.undoing() {
-            // Of a task that was ended with its runtime nobody waits for anything.
-            undone.await.ok();
+            // The task goes on in either case.
+            unless_cancelled(cancel, undone).await.ok();
         }
     }
 

@@ -154,12 +154,15 @@ impl Session {
         let done = match done {
             Ok(done) => done,
             Err(error) => {
-                Block::let_go(block).await;
+                // A client that cancels has its answer at once.
+                Block::roll_back(block, &self.lock_wait().cancel).await;
                 return Err(error);
             }
         };
         let committed = block.clone().commit(self.waits_for_device()).await;
-        Block::let_go(block).await;
+        if committed.is_err() {
+            Block::roll_back(block, &self.lock_wait().cancel).await;
+        }
         self.note_acknowledged(committed?);
         Ok(done)
     }

@@ -405,14 +405,14 @@ impl Session {
     /// Keeps or undoes what the transaction has written; whether it waits until that is durable.
     async fn settle(&mut self, commits: bool, waits: bool) -> SqlResult<()> {
         let Some(block) = self.db.block().cloned() else { return Ok(()) };
-        self.begin();
+        let cancel = self.begin();
         let ready = if commits { Box::pin(self.before_commit()).await } else { Ok(()) };
         self.db = block.public().unpinned();
         let settled = match ready {
             Ok(()) if commits => block.clone().commit(waits).await,
             ready => ready.map(|()| None),
         };
-        Block::let_go(block).await;
+        Block::roll_back(block, &cancel).await;
         self.note_acknowledged(*settled.as_ref().unwrap_or(&None));
         self.activity.end(settled.map(drop), 0)
     }
