@@ -24,19 +24,30 @@ const WAYS: [Way; 4] = [
     Way { name: "passthrough_iopoll", passthrough: true, iopoll: true },
 ];
 
-/// Measures each way `n` times to the namespace with this generic device, like `/dev/ng0n1`.
+/// Measures each way `n` times, in turns, to the namespace with this generic device, like
+/// `/dev/ng0n1`. A way that the machine has not is told on standard error.
 ///
 /// # Errors
-/// When that is no such device, or a read fails.
+/// When that is no such device, no way is there, or a read fails.
 pub fn run(generic: &Path, n: usize, emit: &mut dyn FnMut(Figure)) -> SqlResult<()> {
     let block = block_of(generic)?;
+    let mut ways = vec![];
     for way in WAYS {
         let path = if way.passthrough { generic } else { &block };
-        if let Err(why) = read(&way, path) {
-            eprintln!("io.way.{}: {why}", way.name);
-            continue;
+        match read(&way, path) {
+            Ok(_) => ways.push((way, path, vec![])),
+            Err(why) => eprintln!("io.way.{}: {why}", way.name),
         }
-        let reports = (0..n).map(|_| read(&way, path)).collect::<SqlResult<Vec<_>>>()?;
+    }
+    if ways.is_empty() {
+        return Err(failed(format!("{}: no way to it is there", generic.display())));
+    }
+    for _ in 0..n {
+        for (way, path, reports) in &mut ways {
+            reports.push(read(way, path)?);
+        }
+    }
+    for (way, _, reports) in ways {
         let rates: Vec<f64> = reports.iter().map(DeviceReport::rate).collect();
         let cpu_us = |report: &DeviceReport| {
             report.cpu.as_secs_f64() * 1e6 / report.read_count.max(1) as f64
