@@ -91,6 +91,10 @@ pub struct StatementActivity {
     pub shape: Option<Arc<Shape>>,
     /// How long it was planned.
     pub planning: Option<Duration>,
+    /// Reads of the device for rows that nobody watches.
+    pub reads: u64,
+    /// The mode of a row program, which nobody watches.
+    pub mode: Option<ExecutionMode>,
 }
 
 /// How others end what a session does, and the session itself.
@@ -278,6 +282,22 @@ impl Activity {
         }
     }
 
+    /// A row program has ended, or given up, after so many reads of the device.
+    pub(crate) fn programmed(&self, mode: ExecutionMode, is_done: bool, reads: u64) {
+        if let Some(activities) = self.activities.upgrade() {
+            activities.totals.programs.count(is_done);
+        }
+        if let Some(statement) = &mut *lock(&self.statement) {
+            statement.reads += reads;
+            statement.mode = Some(mode);
+        }
+    }
+
+    /// True if the requests of its queries are noted.
+    pub(crate) fn is_traced(&self) -> bool {
+        lock(&self.trace).is_some()
+    }
+
     /// An account for a query of this session.
     pub(crate) fn account(&self) -> Arc<Account> {
         match &*lock(&self.trace) {
@@ -302,6 +322,8 @@ impl Activity {
             live: None,
             shape: lock(&self.shape).clone(),
             planning: None,
+            reads: 0,
+            mode: None,
         };
         *shown = Some(statement);
     }
@@ -371,12 +393,14 @@ impl Activity {
         error: Option<&SqlError>,
     ) {
         let Some(all) = self.activities.upgrade() else { return };
-        let mode = mode.or(statement.live.as_ref().map(|live| live.mode));
+        let watched = statement.live.as_ref().map(|live| live.mode);
+        let mode = mode.or(watched).or(statement.mode);
         all.totals.count(mode, outcome(error), elapsed);
         // As in PostgreSQL, what fails is not counted.
         if let (Some(shape), None) = (&statement.shape, error) {
             let planning = statement.planning;
-            let reads = statement.live.as_ref().map_or(0, |live| live.account.snapshot().reads);
+            let watched = statement.live.as_ref().map_or(0, |live| live.account.snapshot().reads);
+            let reads = statement.reads + watched;
             let execution = elapsed.saturating_sub(planning.unwrap_or_default());
             let run = RunFigures { execution, planning, rows, reads };
             all.statistics.count(&statement.user, shape, run);

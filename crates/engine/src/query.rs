@@ -1,19 +1,22 @@
 //! Runs a plan over the tables of a catalog snapshot and collects rows and figures.
 
 use std::borrow::Cow;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use exec::{
-    Governor, Grant, LocalFuture, Lookup, Progress, Query, Reservation, ScanFilter, Source, Tables,
-    batch_bytes,
+    Governor, Grant, LocalFuture, Lookup, Mode, Progress, Query, Reservation, ScanFilter, Source,
+    Tables, batch_bytes,
 };
 use plan::catalog::TableDef;
+use plan::codegen::Start;
 use plan::{Access, LookupJoin, Node, Operator, Plan, Scan};
-use runtime::Account;
 use runtime::sync::{Cancel, Permits};
+use runtime::{Account, IoCounters};
+use storage::Depth;
 use txn::waiting::unless_cancelled;
 use types::{SqlError, SqlResult};
 
@@ -25,6 +28,7 @@ use crate::figures::QueryFigures;
 use crate::objects::room::Room;
 use crate::relation::columns::ColumnSource;
 use crate::relation::lookup::TableLookup;
+use crate::relation::programs::ProgramTables;
 use crate::relation::scan::TableSource;
 use crate::settings::Settings;
 use crate::system::catalog::SystemCatalog;
@@ -275,6 +279,55 @@ pub(crate) async fn run(
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
     Run::new(db, catalog, plan, settings, watch, planning).execute().await
+}
+
+/// Rows of a query, and what it took where that was watched.
+pub(crate) type Ran = (Vec<RecordBatch>, Option<QueryFigures>);
+
+/// As [`run`]; a plan of few rows is run by its program, if it has one.
+pub(crate) async fn rows(
+    db: &Database,
+    catalog: SystemCatalog,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    watch: Watch<'_>,
+    planning: Duration,
+) -> SqlResult<Ran> {
+    if let Some(few) = few_rows(&catalog, plan, settings, &watch).await? {
+        return Ok((vec![few], None));
+    }
+    let (batches, figures) = run(db, catalog, plan, settings, watch, planning).await?;
+    Ok((batches, Some(figures)))
+}
+
+/// The rows of a plan by its program; `None` where it has none, or more rows than that has.
+pub(crate) async fn few_rows(
+    catalog: &SystemCatalog,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    watch: &Watch<'_>,
+) -> SqlResult<Option<RecordBatch>> {
+    let Some(program) = plan.program.as_ref().filter(|_| may_be_programs(settings, watch)) else {
+        return Ok(None);
+    };
+    let depth = match settings.mode() {
+        Mode::Serial | Mode::Static { .. } => Depth::One,
+        Mode::OutOfOrder => Depth::Many,
+    };
+    let tables = ProgramTables { snapshot: catalog.snapshot(), depth, io: IoCounters::default() };
+    let run = exec::run_program(plan, program, &tables);
+    let found = unless_cancelled(&watch.cancel, run).await?;
+    let is_done = !matches!(found, Ok(None));
+    let reads = tables.io.reads.load(Relaxed);
+    watch.activity.programmed(settings.execution_mode, is_done, reads);
+    found
+}
+
+/// True if plans may be run by their programs, which nobody watches, and which are interpreted.
+fn may_be_programs(settings: &Settings, watch: &Watch<'_>) -> bool {
+    settings.enable_rowprogram
+        && settings.jit != Some(Start::FirstUse)
+        && !watch.activity.is_traced()
 }
 
 /// As [`run`], with an access path of its own for the plan's one scan.

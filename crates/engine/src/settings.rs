@@ -87,6 +87,8 @@ pub struct Settings {
     pub enable_indexscan: bool,
     /// `enable_indexonlyscan`
     pub enable_indexonlyscan: bool,
+    /// `enable_rowprogram`
+    pub enable_rowprogram: bool,
     /// `jit`: when expressions become machine code; `None`: never.
     pub(crate) jit: Option<Start>,
     /// `default_table_storage`
@@ -145,6 +147,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         enable_seqscan: false,
         enable_indexscan: false,
         enable_indexonlyscan: false,
+        enable_rowprogram: false,
         jit: None,
         default_table_storage: TableStorage::default(),
         application_name: String::new(),

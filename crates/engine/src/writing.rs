@@ -347,11 +347,15 @@ impl<'a> Writing<'a> {
         plan: &Arc<Plan>,
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
-        let (batches, figures) =
-            query::run(self.db, catalog, plan, self.settings, watch, Duration::ZERO).await?;
-        if let Some(trace) = self.session.trace() {
-            trace.note(plan, Some(figures));
-        }
+        let (db, settings) = (self.db, self.settings);
+        let batches = match self.session.trace() {
+            None => query::rows(db, catalog, plan, settings, watch, Duration::ZERO).await?.0,
+            Some(trace) => {
+                let ran = query::run(db, catalog, plan, settings, watch, Duration::ZERO).await?;
+                trace.note(plan, Some(ran.1));
+                ran.0
+            }
+        };
         Ok((plan.root.schema.clone(), batches))
     }
 
@@ -397,6 +401,15 @@ impl<'a> Writing<'a> {
         let how = bound.generic()?.change()?;
         let (catalog, plan, _) = self.session.planned_before(bound, &self.catalog, true)?;
         Some((Finding { plan, catalog }, how))
+    }
+
+    /// All rows that are found, where they are found by a program.
+    pub(crate) async fn found_few(&self, finding: &Finding) -> SqlResult<Option<RecordBatch>> {
+        if self.session.trace().is_some() {
+            return Ok(None);
+        }
+        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
+        query::few_rows(&finding.catalog, &finding.plan, self.settings, &watch).await
     }
 
     /// Begins to look for rows.

@@ -37,6 +37,7 @@ mod partition;
 mod pieces;
 mod policy;
 mod preempt;
+mod program;
 mod progress;
 mod put_away;
 mod query;
@@ -67,6 +68,7 @@ pub use footprint::batch_bytes;
 pub use join_filter::JoinFilter;
 pub use memory::values::ValueAccount;
 pub use memory::{Governor, Grant, Reservation};
+pub use program::{Found, Room, RowTables, Stopped, run_program};
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
 };

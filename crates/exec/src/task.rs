@@ -211,7 +211,8 @@ pub(crate) fn poll_caught<T>(
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> SqlError {
+/// XX000 with what was said.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> SqlError {
     let text = panic
         .downcast_ref::<&str>()
         .map(|s| (*s).to_owned())

@@ -7,9 +7,11 @@
 mod accumulator;
 mod aggregate;
 mod average;
+mod computed;
 mod evaluate;
 mod footprint;
 mod function;
+mod row;
 mod scalar;
 mod series;
 mod sort_key;
@@ -18,10 +20,12 @@ mod words;
 
 pub use accumulator::{Accumulator, GroupRows, Total};
 pub use aggregate::{AggregateExpr, AggregateKind};
+pub use computed::{Computed, Foreign};
 pub use evaluate::Evaluate;
 pub use footprint::value_bytes;
 pub use function::{AggregateFunction, Groups, Single};
-pub use ir::Words;
+pub use ir::{Refused, Words};
+pub use row::{Constant, Operation, Row, RowExpr, Test, Whole};
 pub use scalar::{Costs, Expr, Form};
 pub use series::{Series, SeriesPart};
 pub use sort_key::SortKey;

@@ -21,6 +21,8 @@ mod join;
 mod listed;
 mod node;
 mod parameters;
+mod program;
+mod programmed;
 mod rows;
 mod scan;
 
@@ -29,6 +31,8 @@ pub use datafusion_common::ScalarValue;
 pub use join::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin};
 pub use listed::{Listed, Place};
 pub use node::{Node, Operator, Plan};
-pub use parameters::Parameters;
+pub use parameters::{Parameters, constant, row_of};
+pub use program::{Code, Program, ROWS_MAX};
+pub use programmed::program;
 pub use rows::{CteScan, Recursion, UnnestColumn, Unnested};
 pub use scan::{Access, First, IndexRef, KeyRange, Restriction, RestrictionTest, Scan};

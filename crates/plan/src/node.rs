@@ -9,6 +9,7 @@ use crate::bindings::Bindings;
 use crate::expr::{AggregateExpr, Expr, SortKey, WindowExpr};
 use crate::join::{HashJoin, LookupJoin, NestedLoopJoin};
 use crate::listed::Listed;
+use crate::program::Program;
 use crate::rows::{CteScan, Recursion, UnnestColumn};
 use crate::scan::{Access, Scan};
 
@@ -21,6 +22,8 @@ pub struct Plan {
     pub node_count: usize,
     /// Of an execution of a plan that is kept for all values; none of a plan for its values alone.
     pub bindings: Option<Arc<Bindings>>,
+    /// How it is run a row at a time, if it has few rows and is kept.
+    pub program: Option<Arc<Program>>,
 }
 
 impl Plan {

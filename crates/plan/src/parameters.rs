@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
+use types::cells::{Cells, Value, has_form, value_of};
 use types::zone::Context;
+use types::{SqlError, SqlResult};
 
 /// Values and context that the expressions of such a plan are computed with.
 #[derive(Clone, Debug)]
@@ -12,4 +15,43 @@ pub struct Parameters {
     pub values: Arc<[ScalarValue]>,
     /// The moment, zone and the like of the statement. The plan has those of another one.
     pub context: Context,
+}
+
+/// The values as a row of a program. One that has no form there is null; no program reads it.
+///
+/// # Errors
+/// XX000.
+pub fn row_of<'a>(values: impl ExactSizeIterator<Item = &'a ScalarValue>) -> SqlResult<Cells> {
+    let mut row = Cells::new(values.len());
+    for value in values {
+        match value {
+            ScalarValue::Int16(Some(value)) => row.push(Value::Word((*value).into())),
+            ScalarValue::Int32(Some(value)) => row.push(Value::Word((*value).into())),
+            ScalarValue::Int64(Some(value)) => row.push(Value::Word(*value)),
+            ScalarValue::Utf8View(Some(text)) => row.push(Value::Bytes(text.as_bytes())),
+            value if has_form(&value.data_type()) => {
+                let vector = value.to_array();
+                let vector = vector.map_err(|error| SqlError::internal(error.to_string()))?;
+                row.push(value_of(vector.as_ref(), 0)?);
+            }
+            _ => row.push(Value::Null),
+        }
+    }
+    row.end_row();
+    Ok(row)
+}
+
+/// The value of a row of a program as a constant of its type; `None` where it has no form there.
+pub fn constant(value: Value<'_>, ty: &DataType) -> Option<ScalarValue> {
+    match (value, ty) {
+        (Value::Word(word), DataType::Int16) => Some(ScalarValue::Int16(Some(word as i16))),
+        (Value::Word(word), DataType::Int32) => Some(ScalarValue::Int32(Some(word as i32))),
+        (Value::Word(word), DataType::Int64) => Some(ScalarValue::Int64(Some(word))),
+        (value, ty) => {
+            let mut row = Cells::new(1);
+            row.push(value);
+            row.end_row();
+            ScalarValue::try_from_array(&row.vector(0, ty).ok()?, 0).ok()
+        }
+    }
 }

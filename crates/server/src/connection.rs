@@ -367,6 +367,9 @@ impl Connection {
             }
             Statement::Query(query) => {
                 let started = self.planned(async |session| session.start(&query).await).await?;
+                if !started.as_ref().is_ok_and(RowStream::is_query) {
+                    self.has_run();
+                }
                 return Ok(started.map(Answer::Rows));
             }
             Statement::Cursor(cursor) => return self.cursor(cursor).await,

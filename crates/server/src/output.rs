@@ -173,10 +173,14 @@ fn routine(error: &SqlError) -> Option<&'static str> {
 }
 
 fn text(body: &mut Vec<u8>, column: &ArrayRef, row: usize, intervals: IntervalStyle) {
-    let styled = intervals.format(column, row);
-    match styled.or_else(|| types::text::format_value(column, row)) {
-        None => body.extend_from_slice(&(-1i32).to_be_bytes()),
-        Some(value) => sized(body, value.as_bytes()),
+    if let Some(styled) = intervals.format(column, row) {
+        return sized(body, styled.as_bytes());
+    }
+    let at = body.len();
+    body.extend_from_slice(&(-1i32).to_be_bytes());
+    if types::text::write_value(column, row, body) {
+        let len = (body.len() - at - 4) as i32;
+        body[at..at + 4].copy_from_slice(&len.to_be_bytes());
     }
 }
 

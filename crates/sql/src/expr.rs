@@ -13,6 +13,7 @@ pub(crate) mod library;
 pub(crate) mod liked;
 pub(crate) mod measured;
 pub(crate) mod ordered;
+pub(crate) mod over_row;
 pub(crate) mod runtime_parameter;
 pub(crate) mod scalar;
 pub(crate) mod series;

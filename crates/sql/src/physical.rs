@@ -109,7 +109,7 @@ pub(crate) fn bound(
     let mut node_count = 0;
     number(&mut root, &mut node_count);
     recursion::bind_work_tables(&mut root, &mut vec![]);
-    Ok((Plan { root: Arc::new(root), node_count, bindings: None }, scans))
+    Ok((Plan { root: Arc::new(root), node_count, bindings: None, program: None }, scans))
 }
 
 /// Gives ids in pre-order.

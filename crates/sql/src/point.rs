@@ -153,12 +153,7 @@ pub(crate) fn value(parameter: &Parameter, ty: LogicalType) -> Option<ScalarValu
 /// The one scan of a plan whose other operators take rows in and give rows out.
 fn only_scan(node: &Node) -> Option<&Scan> {
     match &node.operator {
-        Operator::Scan(scan) => Some(scan),
-        Operator::Filter { input, .. }
-        | Operator::Project { input, .. }
-        | Operator::Aggregate { input, .. }
-        | Operator::Sort { input, .. }
-        | Operator::Limit { input, .. } => only_scan(input),
+        Operator::Scan(scan) if node.is_row() && scan.filter.is_none() => Some(scan),
         _ => None,
     }
 }

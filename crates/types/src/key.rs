@@ -15,6 +15,7 @@ use arrow_array::types::{
 use arrow_buffer::i256;
 
 use self::hash::{HASH_BYTES, hash_of};
+use crate::cells::Value;
 use crate::equality::interval_length;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::logical::LogicalType;
@@ -135,10 +136,95 @@ fn encode_value(
         }
         LogicalType::Numeric => push_wide(out, array.as_primitive::<Decimal256Type>().value(row)),
         LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
-            push_text(out, array.as_string_view().value(row))?;
+            push_text(out, array.as_string_view().value(row).as_bytes())?;
         }
     }
     Ok(())
+}
+
+/// Appends a value to the bytes of a key, as [`KeyEncoder::encode`] does for a value of a vector.
+///
+/// # Errors
+/// 22021 for a text with a zero byte; 0A000 for a type that no key has.
+///
+/// # Panics
+/// If the value is null and the column is not nullable, or if it is not of the column's type.
+pub fn encode_value_of(column: &KeyColumn, value: Value<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
+    if !column.hashed {
+        return push_value(column, value, out);
+    }
+    let start = out.len();
+    out.resize(start + HASH_BYTES, 0);
+    push_value(column, value, out)?;
+    let hash = hash_of(&out[start + HASH_BYTES..]);
+    out[start..start + HASH_BYTES].copy_from_slice(&hash.to_be_bytes());
+    Ok(())
+}
+
+fn push_value(column: &KeyColumn, value: Value<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
+    if column.nullable {
+        out.push(if value.is_null() { NULL } else { VALUE });
+    }
+    match (value, column.ty.plain()) {
+        (Value::Null, _) => {
+            assert!(column.nullable, "null in key column {} that is not nullable", column.ordinal);
+        }
+        (Value::Word(word), ty) => push_word(out, ty, word)?,
+        (Value::Bytes(bytes), LogicalType::Uuid) => out.extend_from_slice(bytes),
+        (Value::Bytes(bytes), LogicalType::Bytea) => push_bytes(out, bytes),
+        (
+            Value::Bytes(bytes),
+            LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_),
+        ) => {
+            push_text(out, bytes)?;
+        }
+        (Value::Bytes(bytes), LogicalType::Decimal { precision, .. }) => {
+            push_decimal(out, i128::from_le_bytes(machine(bytes)), precision);
+        }
+        (Value::Bytes(bytes), LogicalType::Numeric) => {
+            push_wide(out, i256::from_le_bytes(machine(bytes)));
+        }
+        (Value::Bytes(bytes), LogicalType::Interval) if column.hashed => {
+            push_interval(out, interval(bytes));
+        }
+        (Value::Bytes(_), ty) => {
+            return Err(SqlError::unsupported(format!("a key of type {ty}")));
+        }
+    }
+    Ok(())
+}
+
+fn push_word(out: &mut Vec<u8>, ty: LogicalType, word: i64) -> SqlResult<()> {
+    match ty {
+        LogicalType::Bool => out.push(word as u8),
+        LogicalType::Int16 => push_i16(out, word as i16),
+        LogicalType::Int32 | LogicalType::Date => push_i32(out, word as i32),
+        LogicalType::Oid => out.extend_from_slice(&(word as u32).to_be_bytes()),
+        LogicalType::Int64
+        | LogicalType::Time
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz => push_i64(out, word),
+        LogicalType::Float32 => push_f32(out, f64::from_bits(word.cast_unsigned()) as f32),
+        LogicalType::Float64 => push_f64(out, f64::from_bits(word.cast_unsigned())),
+        LogicalType::Decimal { precision, .. } => push_decimal(out, word.into(), precision),
+        other => return Err(SqlError::internal(format!("a word in a key of type {other}"))),
+    }
+    Ok(())
+}
+
+/// The bytes that the machine has for a value.
+fn machine<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("a value has the bytes of its type")
+}
+
+fn interval(bytes: &[u8]) -> IntervalMonthDayNano {
+    let (months, rest) = bytes.split_at(4);
+    let (days, nanoseconds) = rest.split_at(4);
+    IntervalMonthDayNano::new(
+        i32::from_le_bytes(machine(months)),
+        i32::from_le_bytes(machine(days)),
+        i64::from_le_bytes(machine(nanoseconds)),
+    )
 }
 
 fn push_i16(out: &mut Vec<u8>, value: i16) {
@@ -205,12 +291,12 @@ fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
 }
 
 /// Text ends with a zero byte, which text itself never contains (as in PostgreSQL).
-fn push_text(out: &mut Vec<u8>, value: &str) -> SqlResult<()> {
-    if value.as_bytes().contains(&0) {
+fn push_text(out: &mut Vec<u8>, value: &[u8]) -> SqlResult<()> {
+    if value.contains(&0) {
         let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
         return Err(SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message));
     }
-    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(value);
     out.push(0);
     Ok(())
 }

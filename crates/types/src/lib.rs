@@ -6,6 +6,7 @@
 mod array;
 pub mod binary;
 pub mod blanks;
+pub mod cells;
 pub mod datetime;
 mod datum;
 pub mod described;
@@ -17,6 +18,7 @@ pub mod moment;
 pub mod numeric;
 pub mod oid;
 pub mod parse;
+pub mod reader;
 pub mod row;
 pub mod text;
 pub mod zone;

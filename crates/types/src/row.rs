@@ -18,7 +18,7 @@ use crate::numeric;
 
 pub(crate) mod batch;
 mod numbers;
-mod texts;
+pub(crate) mod texts;
 
 pub use batch::BatchBuilder;
 

@@ -4,6 +4,7 @@
 mod interval;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,20 +13,17 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::array::{format_array, format_bytes, format_uuid};
-use crate::datetime::civil::civil;
 use crate::datetime::infinite::{self, is_finite, is_finite_date};
 use crate::datetime::units::MICROS_PER_SECOND;
 use crate::numeric::{FREE_DIGITS, format_free, format_wide};
 use crate::zone;
 
 pub use interval::IntervalStyle;
-
-const SECONDS_PER_DAY: i64 = 86_400;
 
 /// From this decimal exponent on, PostgreSQL prints a `double precision` in scientific notation
 /// (and a `real` from the second): the digits that every value of the type is certain to hold.
@@ -36,19 +34,62 @@ const FLOAT_EXPONENT_MIN: i32 = -4;
 
 /// The value at `row`, as PostgreSQL prints it; `None` for null.
 pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
+    let mut text = vec![];
+    let is_value = write_value(array, row, &mut text);
+    is_value.then(|| String::from_utf8(text).expect("values are written in UTF-8"))
+}
+
+/// Appends the text of the value at `row`, as PostgreSQL prints it, in UTF-8; false for null, of
+/// which nothing is written.
+pub fn write_value(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> bool {
     if array.is_null(row) || array.data_type() == &DataType::Null {
-        return None;
+        return false;
     }
-    let text = match array.data_type() {
-        DataType::Boolean => (if array.as_boolean().value(row) { "t" } else { "f" }).to_string(),
-        DataType::Int8 => plain::<Int8Type>(array, row),
-        DataType::Int16 => plain::<Int16Type>(array, row),
-        DataType::Int32 => plain::<Int32Type>(array, row),
-        DataType::Int64 => plain::<Int64Type>(array, row),
-        DataType::UInt8 => plain::<UInt8Type>(array, row),
-        DataType::UInt16 => plain::<UInt16Type>(array, row),
-        DataType::UInt32 => plain::<UInt32Type>(array, row),
-        DataType::UInt64 => plain::<UInt64Type>(array, row),
+    match array.data_type() {
+        DataType::Boolean => out.push(if array.as_boolean().value(row) { b't' } else { b'f' }),
+        DataType::Int8 => whole::<Int8Type>(array, row, out),
+        DataType::Int16 => whole::<Int16Type>(array, row, out),
+        DataType::Int32 => whole::<Int32Type>(array, row, out),
+        DataType::Int64 => whole::<Int64Type>(array, row, out),
+        DataType::UInt8 => whole::<UInt8Type>(array, row, out),
+        DataType::UInt16 => whole::<UInt16Type>(array, row, out),
+        DataType::UInt32 => whole::<UInt32Type>(array, row, out),
+        DataType::UInt64 => whole::<UInt64Type>(array, row, out),
+        DataType::Decimal128(_, scale) if *scale >= 0 => {
+            let scale = usize::from(scale.unsigned_abs());
+            written::decimal(value::<Decimal128Type>(array, row), scale, out);
+        }
+        DataType::Utf8 => out.extend_from_slice(array.as_string::<i32>().value(row).as_bytes()),
+        DataType::LargeUtf8 => {
+            out.extend_from_slice(array.as_string::<i64>().value(row).as_bytes());
+        }
+        DataType::Utf8View => out.extend_from_slice(array.as_string_view().value(row).as_bytes()),
+        DataType::Date32 => match value::<Date32Type>(array, row) {
+            days if is_finite_date(days) => date(i64::from(days), out),
+            days => out.extend_from_slice(infinite::shown(days > 0).as_bytes()),
+        },
+        DataType::Timestamp(unit, zone) => {
+            let micros = micros(array, row, *unit);
+            match zone {
+                _ if !is_finite(micros) => {
+                    out.extend_from_slice(infinite::shown(micros > 0).as_bytes());
+                }
+                Some(_) => instant(micros, out),
+                None => timestamp(micros, out),
+            }
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            let micros = value::<Time64MicrosecondType>(array, row);
+            written::time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND, out);
+        }
+        _ => out.extend_from_slice(formatted(array, row).as_bytes()),
+    }
+    true
+}
+
+/// The text of a value that is not null, of a type of which a result has few.
+fn formatted(array: &dyn Array, row: usize) -> String {
+    match array.data_type() {
         DataType::Float32 => float32(value::<Float32Type>(array, row)),
         DataType::Float64 => float64(value::<Float64Type>(array, row)),
         DataType::Decimal128(_, scale) => decimal(value::<Decimal128Type>(array, row), *scale),
@@ -56,48 +97,27 @@ pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
             format_free(value::<Decimal256Type>(array, row), *scale)
         }
         DataType::Decimal256(_, scale) => format_wide(value::<Decimal256Type>(array, row), *scale),
-        DataType::Utf8 => array.as_string::<i32>().value(row).to_string(),
-        DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_string(),
-        DataType::Utf8View => array.as_string_view().value(row).to_string(),
-        DataType::Date32 => match value::<Date32Type>(array, row) {
-            days if is_finite_date(days) => date(i64::from(days)),
-            days => infinite::shown(days > 0),
-        },
-        DataType::Timestamp(unit, zone) => {
-            let micros = micros(array, row, *unit);
-            match zone {
-                _ if !is_finite(micros) => infinite::shown(micros > 0),
-                Some(_) => instant(micros),
-                None => timestamp(micros),
-            }
-        }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let v = value::<IntervalMonthDayNanoType>(array, row);
             interval::postgres(v.months, v.days, v.nanoseconds / 1_000)
-        }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            let micros = value::<Time64MicrosecondType>(array, row);
-            time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND)
         }
         DataType::Binary => format_bytes(array.as_binary::<i32>().value(row)),
         DataType::BinaryView => format_bytes(array.as_binary_view().value(row)),
         DataType::FixedSizeBinary(16) => format_uuid(array.as_fixed_size_binary().value(row)),
         DataType::List(_) => format_array(&array.as_list::<i32>().value(row)),
         _ => other(array, row),
-    };
-    Some(text)
+    }
 }
 
 fn value<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
     array.as_primitive::<T>().value(row)
 }
 
-fn plain<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> String
+fn whole<T: ArrowPrimitiveType>(array: &dyn Array, row: usize, out: &mut Vec<u8>)
 where
-    T::Native: ToString,
+    T::Native: Into<i128>,
 {
-    let array: &PrimitiveArray<T> = array.as_primitive();
-    array.value(row).to_string()
+    written::whole(value::<T>(array, row).into(), out);
 }
 
 /// Types that no column can have: the vector library's own form.
@@ -172,23 +192,16 @@ fn positional(digits: &str, exponent: i32) -> String {
 }
 
 /// Days since 1970-01-01 as `YYYY-MM-DD`, years before 1 with ` BC`.
-fn date(days: i64) -> String {
-    let (year, month, day) = civil(days);
-    if year > 0 {
-        return format!("{year:04}-{month:02}-{day:02}");
+fn date(days: i64, out: &mut Vec<u8>) {
+    if written::date(days, out) {
+        out.extend_from_slice(b" BC");
     }
-    format!("{:04}-{month:02}-{day:02} BC", 1 - year)
 }
 
 /// Microseconds since 1970-01-01 00:00:00.
-fn timestamp(micros: i64) -> String {
-    let seconds = micros.div_euclid(MICROS_PER_SECOND);
-    let fraction = micros.rem_euclid(MICROS_PER_SECOND);
-    let date = date(seconds.div_euclid(SECONDS_PER_DAY));
-    let time = time(seconds.rem_euclid(SECONDS_PER_DAY), fraction);
-    match date.strip_suffix(" BC") {
-        Some(date) => format!("{date} {time} BC"),
-        None => format!("{date} {time}"),
+fn timestamp(micros: i64, out: &mut Vec<u8>) {
+    if written::timestamp(micros, out) {
+        out.extend_from_slice(b" BC");
     }
 }
 
@@ -206,22 +219,14 @@ fn micros(array: &dyn Array, row: usize, unit: TimeUnit) -> i64 {
 }
 
 /// An instant in the zone of the session.
-fn instant(micros: i64) -> String {
+fn instant(micros: i64, out: &mut Vec<u8>) {
     let offset = zone::current().zone.offset_at(micros);
-    let local = timestamp(micros.saturating_add(offset));
-    let zone = zone::shown_offset(offset);
-    match local.strip_suffix(" BC") {
-        Some(rest) => format!("{rest}{zone} BC"),
-        None => format!("{local}{zone}"),
+    let is_before = written::timestamp(micros.saturating_add(offset), out);
+    match offset {
+        0 => out.extend_from_slice(b"+00"),
+        offset => out.extend_from_slice(zone::shown_offset(offset).as_bytes()),
     }
-}
-
-/// `HH:MM:SS`, then the fraction without trailing zeros.
-fn time(seconds: i64, micros: i64) -> String {
-    let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    if micros == 0 {
-        return format!("{h:02}:{m:02}:{s:02}");
+    if is_before {
+        out.extend_from_slice(b" BC");
     }
-    let fraction = format!("{micros:06}");
-    format!("{h:02}:{m:02}:{s:02}.{}", fraction.trim_end_matches('0'))
 }

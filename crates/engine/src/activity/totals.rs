@@ -114,9 +114,35 @@ impl TransactionTotals {
     }
 }
 
+/// Plans of few rows that row programs have run.
+#[derive(Default)]
+pub struct ProgramTotals {
+    done: AtomicU64,
+    given_up: AtomicU64,
+}
+
+impl ProgramTotals {
+    pub(crate) fn count(&self, is_done: bool) {
+        let count = if is_done { &self.done } else { &self.given_up };
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// Programs that ran to their end, or to an error.
+    pub fn done(&self) -> u64 {
+        self.done.load(Relaxed)
+    }
+
+    /// Those that came to more rows than a program has, and were run again as pipelines.
+    pub fn given_up(&self) -> u64 {
+        self.given_up.load(Relaxed)
+    }
+}
+
 /// Counts over all sessions.
 #[derive(Default)]
 pub struct Totals {
+    /// Row programs.
+    pub programs: ProgramTotals,
     /// How transactions ended.
     pub transactions: TransactionTotals,
     modes: [Kind; ExecutionMode::ALL.len()],

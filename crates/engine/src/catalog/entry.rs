@@ -1,7 +1,9 @@
 //! A table with its trees.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use plan::IndexRef;
 use plan::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableStatistics, TableStorage};
 use storage::{Store, Tree, TreeId};
@@ -25,6 +27,8 @@ pub(crate) struct TableEntry {
     /// Of a column table.
     pub(crate) columns: Option<Columns>,
     pub(super) row_ids: RowIds,
+    /// A batch of its columns without rows, once one was asked for.
+    no_rows: OnceLock<RecordBatch>,
 }
 
 /// Where columns lie in the entries of an index.
@@ -72,6 +76,7 @@ impl TableEntry {
             indexes,
             columns: None,
             row_ids: RowIds::default(),
+            no_rows: OnceLock::new(),
         })
     }
 
@@ -127,6 +132,16 @@ impl TableEntry {
         }
     }
 
+    /// A batch of its columns without rows.
+    pub(crate) fn no_rows(&self) -> &RecordBatch {
+        self.no_rows.get_or_init(|| RecordBatch::new_empty(self.def.schema.arrow()))
+    }
+
+    /// Its columns.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.no_rows().schema()
+    }
+
     /// Its rows, those too that nobody sees yet.
     pub(crate) fn row_count(&self) -> u64 {
         self.tree.stats().entries + self.columns.as_ref().map_or(0, Columns::row_count)
@@ -167,7 +182,7 @@ impl TableEntry {
 
     /// The same table with another definition (statistics), over the same trees.
     pub(crate) fn with_def(&self, def: TableDef) -> TableEntry {
-        TableEntry { def: Arc::new(def), ..self.clone() }
+        TableEntry { def: Arc::new(def), no_rows: OnceLock::new(), ..self.clone() }
     }
 
     /// The tree in which a row goes: one in a part of a column table goes by a mark.

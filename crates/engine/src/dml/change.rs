@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
 use storage::{Redo, Store, UndoSpace, planted};
 use txn::undo::ReadView;
 use txn::waiting::{ENTRIES_AT_ONCE, breathe};
@@ -73,11 +74,23 @@ pub(crate) struct InPlace {
 /// table would be written for a document.
 const FEW_ROWS: usize = 8;
 
+/// Bytes of a column without those of texts.
+fn narrow_bytes(column: &ArrayRef) -> SqlResult<usize> {
+    let nulls = column.nulls().map_or(0, |_| column.len().div_ceil(8));
+    let width = match column.data_type() {
+        DataType::Utf8View | DataType::BinaryView => Some(size_of::<u128>()),
+        other => other.primitive_width(),
+    };
+    match width {
+        Some(width) => Ok(column.len() * width + nulls),
+        None => column.to_data().get_slice_memory_size().map_err(internal),
+    }
+}
+
 impl InPlace {
     /// Counts more rows.
     pub(crate) fn add(&mut self, rows: &RecordBatch) -> SqlResult<()> {
-        let narrow = |column: &ArrayRef| column.to_data().get_slice_memory_size().map_err(internal);
-        self.narrow_bytes += rows.columns().iter().map(narrow).sum::<SqlResult<usize>>()?;
+        self.narrow_bytes += rows.columns().iter().map(narrow_bytes).sum::<SqlResult<usize>>()?;
         self.bytes += exec::batch_bytes(rows);
         self.rows += rows.num_rows();
         Ok(())

@@ -84,7 +84,8 @@ async fn remove(
     let (mut removed, mut seen) = (vec![], HashSet::new());
     for found in &found {
         let found = Rows::found(&entry, found)?;
-        removed.push(found.take(&firsts(found.keys(&entry)?, &mut seen))?);
+        let firsts = firsts(found.keys(&entry)?, &mut seen);
+        removed.push(if firsts.len() == found.len() { found } else { found.take(&firsts)? });
         give_way(&writing.cancel).await?;
     }
     let removed = Rows::all(&entry, &removed)?;

@@ -152,7 +152,7 @@ pub(crate) async fn insert_batches(
     entry: &Arc<TableEntry>,
     rows: &[RecordBatch],
 ) -> SqlResult<()> {
-    let rows = concatenated(&entry.def.schema.arrow(), rows)?;
+    let rows = concatenated(&entry.schema(), rows)?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
     let (_, change) = Planned::all(entry, rows).change(entry).await?;
     commit(writing, foreign::enforce(writing, change).await?).await

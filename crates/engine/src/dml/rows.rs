@@ -23,14 +23,14 @@ pub(crate) struct Rows {
 impl Rows {
     /// No rows of the table.
     pub(crate) fn none(entry: &TableEntry) -> Rows {
-        let batch = RecordBatch::new_empty(entry.def.schema.arrow());
+        let batch = entry.no_rows().clone();
         Rows { batch, ids: Arc::new(Int64Array::from(Vec::<i64>::new())) }
     }
 
     /// The rows that a query found by `sql::dml`: the table's columns, its row id if it has one, and
     /// what else the query computed.
     pub(crate) fn found(entry: &TableEntry, found: &RecordBatch) -> SqlResult<Rows> {
-        let schema = entry.def.schema.arrow();
+        let schema = entry.schema();
         let count = schema.fields().len();
         let columns = found.columns()[..count].to_vec();
         let batch = batch(&schema, columns, found.num_rows())?;
@@ -43,8 +43,11 @@ impl Rows {
 
     /// Rows of the table, put together.
     pub(crate) fn all(entry: &TableEntry, rows: &[Rows]) -> SqlResult<Rows> {
+        if let [rows] = rows {
+            return Ok(rows.clone());
+        }
         let batches: Vec<RecordBatch> = rows.iter().map(|rows| rows.batch.clone()).collect();
-        let batch = concatenated(&entry.def.schema.arrow(), &batches)?;
+        let batch = concatenated(&entry.schema(), &batches)?;
         let ids: Vec<&dyn Array> = rows.iter().map(|rows| &*rows.ids).collect();
         if ids.is_empty() {
             return Ok(Rows::none(entry));
@@ -110,14 +113,20 @@ pub(crate) fn batch(
 
 /// All rows of the batches, whatever their schemas say of nulls.
 pub(crate) fn concatenated(schema: &SchemaRef, batches: &[RecordBatch]) -> SqlResult<RecordBatch> {
+    let is_strict = |columns: &[ArrayRef]| {
+        columns.iter().zip(schema.fields()).all(|(c, f)| f.is_nullable() || c.null_count() == 0)
+    };
+    if let [one] = batches
+        && is_strict(one.columns())
+    {
+        return batch(schema, one.columns().to_vec(), one.num_rows());
+    }
     let open = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true));
     let open: SchemaRef = Arc::new(Schema::new(open.collect::<Vec<_>>()));
     let same = |b: &RecordBatch| batch(&open, b.columns().to_vec(), b.num_rows());
     let batches = batches.iter().map(same).collect::<SqlResult<Vec<_>>>()?;
     let all = arrow_select::concat::concat_batches(&open, &batches).map_err(internal)?;
-    let strict = all.columns().iter().zip(schema.fields());
-    let strict = strict.into_iter().all(|(c, f)| f.is_nullable() || c.null_count() == 0);
-    match strict {
+    match is_strict(all.columns()) {
         true => batch(schema, all.columns().to_vec(), all.num_rows()),
         false => Ok(all),
     }

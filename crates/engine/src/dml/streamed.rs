@@ -42,6 +42,9 @@ pub(super) async fn found(
     if !may_stream {
         return writing.found(finding).await.map(Found::All);
     }
+    if let Some(few) = writing.found_few(finding).await? {
+        return Ok(Found::All(vec![few]));
+    }
     let mut rows = writing.find(finding);
     let (mut kept, mut counted) = (vec![], InPlace::default());
     while let Some(batch) = rows.next().await? {

@@ -120,9 +120,13 @@ fn updated(
 ) -> SqlResult<(Rows, Rows)> {
     let old = Rows::found(entry, found)?;
     let firsts = firsts(old.keys(entry)?, seen);
-    let old = old.take(&firsts)?;
-    let found =
-        take_record_batch(found, &UInt32Array::from(firsts)).map_err(crate::fault::internal)?;
+    let (old, found) = match firsts.len() == old.len() {
+        true => (old, found.clone()),
+        false => {
+            let taken = take_record_batch(found, &UInt32Array::from(firsts.clone()));
+            (old.take(&firsts)?, taken.map_err(crate::fault::internal)?)
+        }
+    };
     let schema = &entry.def.schema;
     let mut columns = old.batch.columns().to_vec();
     let first_new = found.num_columns() - ordinals.len();
@@ -131,7 +135,7 @@ fn updated(
         columns[ordinal] = assign(found.column(first_new + number), &column)?;
     }
     refuse_nulls(&entry.def, schema, &columns)?;
-    let rows = batch(&schema.arrow(), columns, old.len())?;
+    let rows = batch(&entry.schema(), columns, old.len())?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
     let new = Rows { batch: rows, ids: old.ids.clone() };
     Ok((old, new))

@@ -30,7 +30,7 @@ impl RowKeys {
     }
 
     /// The primary key in an index key.
-    fn of(&self, index_key: &[u8]) -> Vec<u8> {
+    pub(crate) fn of(&self, index_key: &[u8]) -> Vec<u8> {
         let columns = split_columns(&self.index_key, index_key);
         let piece = |&i: &usize| self.index_key[i].unhashed(columns[i]);
         self.pieces.iter().flat_map(piece).copied().collect()

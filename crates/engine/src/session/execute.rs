@@ -1,6 +1,5 @@
 //! Runs statements one at a time.
 
-use arrow_array::RecordBatch;
 use plan::Plan;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
@@ -11,10 +10,9 @@ use types::{SqlError, SqlResult, SqlState};
 use super::client::Client;
 use super::state::Session;
 use crate::columns::remote::writable::check_writable;
-use crate::figures::QueryFigures;
 use crate::isolation::Isolation;
 use crate::prepared::PointExecution;
-use crate::query::Watch;
+use crate::query::{Ran, Watch};
 use crate::relation::seek::Seek;
 use crate::result::{ResultSet, StatementResult, tag};
 use crate::statements::Executed;
@@ -114,7 +112,7 @@ impl Session {
         let (plan, access) = point.planned();
         let access = access.clone();
         let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access).await;
-        self.looked(ran).map(|ran| selected(plan, ran))
+        self.looked(ran).map(|(batches, figures)| selected(plan, (batches, Some(figures))))
     }
 
     /// Runs a statement that writes.
@@ -191,7 +189,7 @@ impl Session {
         let (catalog, plan, planning) = self.plan(text, &cancel).await?;
         let (db, settings) = (&self.db, &self.settings);
         let watch = Watch { cancel, activity: &self.activity };
-        let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning).await?;
+        let ran = query::rows(db, catalog.clone(), &plan, settings, watch, planning).await?;
         isolation::check_locked(&catalog.snapshot().read_view)?;
         // Before it has any effect.
         self.looked(Ok(()))?;
@@ -217,12 +215,9 @@ impl Session {
 }
 
 /// The result of a query that ran.
-pub(crate) fn selected(
-    plan: &Plan,
-    (batches, figures): (Vec<RecordBatch>, QueryFigures),
-) -> ResultSet {
+pub(crate) fn selected(plan: &Plan, (batches, figures): Ran) -> ResultSet {
     let schema = plan.root.schema.clone();
-    let figures = Some(Box::new(figures));
+    let figures = figures.map(Box::new);
     let mut result = ResultSet { schema, batches, tag: String::new(), figures };
     result.tag = format!("SELECT {}", result.row_count());
     result

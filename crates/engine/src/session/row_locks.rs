@@ -229,7 +229,7 @@ impl Session {
         let plan = self.plan_locked((query, locked), count_max, catalog, cancel).await?;
         let watch = Watch { cancel: cancel.clone(), activity: &self.activity };
         let planning = std::time::Duration::ZERO;
-        let ran = query::run(&self.db, catalog.clone(), &plan, &self.settings, watch, planning);
+        let ran = query::rows(&self.db, catalog.clone(), &plan, &self.settings, watch, planning);
         let (batches, _) = ran.await?;
         let rows = concatenated(&plan.root.schema, &batches)?;
         let (mut locks, mut first) = (vec![], rows.num_columns() - locked.key_count());

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use exec::LocalFuture;
 use plan::Plan;
 use runtime::sync::Cancel;
 use sql::Query;
 use types::SqlResult;
 
+use super::execute::selected;
 use super::state::Session;
 use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
@@ -16,6 +18,7 @@ use crate::relation::seek::Seek;
 use crate::stream::{RowStream, Source};
 use crate::system::catalog::SystemCatalog;
 use crate::timeout::StatementTimeout;
+use crate::{isolation, query};
 
 impl Session {
     /// Begins a query whose rows are taken as they come, within `statement_timeout`; call it in a task of
@@ -62,6 +65,11 @@ impl Session {
         }
         match self.plan(query, &cancel).await {
             Ok((catalog, plan, planning)) => {
+                let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
+                let few = query::few_rows(&catalog, &plan, &self.settings, &watch).await;
+                if let Some(few) = few.transpose() {
+                    return self.few_found(&plan, &catalog, few, &timeout);
+                }
                 let run = self.planned_run(catalog, &plan, planning, &cancel);
                 if is_held && !self.is_idle() {
                     run.note_tables();
@@ -73,6 +81,23 @@ impl Session {
                 self.or_fail(failed)
             }
         }
+    }
+
+    /// The rows that the program of a plan has found.
+    fn few_found(
+        &mut self,
+        plan: &Plan,
+        catalog: &SystemCatalog,
+        found: SqlResult<RecordBatch>,
+        timeout: &StatementTimeout,
+    ) -> SqlResult<RowStream> {
+        let looked = self.looked(found).and_then(|found| {
+            isolation::check_locked(&catalog.snapshot().read_view).map(|()| found)
+        });
+        let count = looked.as_ref().map_or(0, |found| found.num_rows() as u64);
+        let ended = timeout.judge(self.activity().end(looked, count));
+        let found = self.or_fail(ended)?;
+        Ok(RowStream::collected(selected(plan, (vec![found], None))))
     }
 
     /// Runs a look-up that is planned already: one row is found at once, several are a query. Call it in

@@ -234,6 +234,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Whether the planner may scan by an index where it has a choice."
     ),
     on_off!(
+        "enable_rowprogram",
+        enable_rowprogram,
+        "Whether plans of few rows that are kept run as row programs."
+    ),
+    on_off!(
         "enable_seqscan",
         enable_seqscan,
         "Whether the planner may scan whole tables where it has a choice."

@@ -4,6 +4,7 @@
 
 mod any_values;
 mod inserts;
+mod programs;
 mod statements;
 mod texts;
 mod views;

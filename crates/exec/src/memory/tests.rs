@@ -102,7 +102,7 @@ fn a_query_that_gathers_nothing_does_not_wait() {
     runtime.block_on(|| async {
         let governor = Governor::new(MB);
         let _all = governor.0.floors.acquire_many(governor.0.floor_units).await;
-        let plan = Plan { root: Arc::new(values()), node_count: 1, bindings: None };
+        let plan = Plan { root: Arc::new(values()), node_count: 1, bindings: None, program: None };
         governor.admit(&plan, 0).await;
     });
 }
@@ -121,5 +121,5 @@ fn values() -> Node {
 
 fn sorting_plan() -> Plan {
     let sort = Operator::Sort { input: Box::new(values()), keys: vec![], fetch: None };
-    Plan { root: Arc::new(node(0, sort)), node_count: 2, bindings: None }
+    Plan { root: Arc::new(node(0, sort)), node_count: 2, bindings: None, program: None }
 }

@@ -233,7 +233,7 @@ pub fn nested_loop(left: Node, right: Node, kind: HashJoinKind, filter: Option<&
 pub fn plan(mut root: Node) -> Arc<Plan> {
     let mut node_count = 0;
     number(&mut root, &mut node_count);
-    Arc::new(Plan { root: Arc::new(root), node_count, bindings: None })
+    Arc::new(Plan { root: Arc::new(root), node_count, bindings: None, program: None })
 }
 
 fn number(node: &mut Node, next: &mut usize) {

@@ -4,8 +4,11 @@ use std::any::Any;
 use std::fmt;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
 use ir::Words;
 use types::SqlResult;
+
+use super::row::RowExpr;
 
 /// An expression that the front end evaluates, over the columns of a batch.
 pub trait Evaluate: fmt::Debug + Send + Sync {
@@ -18,6 +21,16 @@ pub trait Evaluate: fmt::Debug + Send + Sync {
 
     /// The value for each row as words of 64 bits, where it is at hand so and fits them.
     fn words(&self, _batch: &RecordBatch) -> Option<Words> {
+        None
+    }
+
+    /// The positions of the columns that it reads, where that is known.
+    fn columns(&self) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// The same over a row of `input`, where it has such a form.
+    fn over_row(&self, _input: &Schema) -> Option<RowExpr> {
         None
     }
 

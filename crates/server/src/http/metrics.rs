@@ -20,6 +20,7 @@ pub(crate) fn text(http: &Http) -> String {
     build(&mut page);
     connections(&mut page, http);
     queries(&mut page, &http.shared.db.activities().totals);
+    programs(&mut page, &http.shared.db.activities().totals);
     transactions(&mut page, &http.shared.db.activities().totals);
     errors(&mut page);
     pool(&mut page, http);
@@ -101,6 +102,14 @@ fn queries(page: &mut Page, totals: &Totals) {
     for mode in modes {
         histogram(page, name, &format!("mode=\"{}\"", label(mode)), totals.durations(mode));
     }
+}
+
+/// Row programs by how they ended.
+fn programs(page: &mut Page, totals: &Totals) {
+    let name = "dovetail_row_programs";
+    page.family(name, "counter", "Plans of few rows that row programs have run.");
+    page.sample("dovetail_row_programs_total", "status=\"done\"", totals.programs.done());
+    page.sample("dovetail_row_programs_total", "status=\"given_up\"", totals.programs.given_up());
 }
 
 fn errors(page: &mut Page) {

@@ -5,14 +5,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{Column, Literal};
-use plan::expr::{Costs, Evaluate, Expr, Form, Words};
+use datafusion_physical_expr::utils::collect_columns;
+use plan::expr::{Costs, Evaluate, Expr, Form, RowExpr, Words};
 use types::SqlResult;
 
 use crate::cast::strict::STRICT_CAST;
 use crate::error::{from_arrow, from_library};
+use crate::expr::over_row::over_row;
 use crate::expr::typed::{Typed, widened_for};
 
 /// An expression of the library, with the type that its values get.
@@ -74,6 +76,15 @@ impl Evaluate for Library {
             ir::Value::Words(words) => Some(words),
             ir::Value::Truths(_) | ir::Value::Texts(_) => None,
         }
+    }
+
+    fn columns(&self) -> Option<Vec<usize>> {
+        Some(collect_columns(&self.physical).iter().map(Column::index).collect())
+    }
+
+    fn over_row(&self, input: &Schema) -> Option<RowExpr> {
+        let is_its_type = self.physical.data_type(input).is_ok_and(|ty| ty == self.ty);
+        is_its_type.then(|| over_row(&self.physical, input)).flatten()
     }
 
     fn is_volatile(&self) -> bool {

@@ -47,12 +47,27 @@ pub(crate) fn number(expr: &Expr) -> Option<usize> {
     of(expr).map(|parameter| parameter.number)
 }
 
-/// The value of an expression that is a constant or such a parameter, at this execution.
-pub(crate) fn value(expr: &Expr) -> Option<&ScalarValue> {
-    match expr {
-        Expr::Literal(value, _) => Some(value),
-        other => of(other).map(|parameter| &parameter.value),
+/// Values of run-time parameters: those of an execution, or those that each was planned for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Valued<'a>(pub(crate) Option<&'a [ScalarValue]>);
+
+impl<'a> Valued<'a> {
+    /// The value of an expression that is a constant or such a parameter.
+    pub(crate) fn value(self, expr: &'a Expr) -> Option<&'a ScalarValue> {
+        match expr {
+            Expr::Literal(value, _) => Some(value),
+            other => {
+                let parameter = of(other)?;
+                let given = self.0.and_then(|values| values.get(parameter.number));
+                Some(given.unwrap_or(&parameter.value))
+            }
+        }
     }
+}
+
+/// The value of an expression that is a constant or such a parameter, as it was planned for.
+pub(crate) fn value(expr: &Expr) -> Option<&ScalarValue> {
+    Valued::default().value(expr)
 }
 
 /// True if there is such a parameter in it.
@@ -70,6 +85,13 @@ pub(crate) fn with_values(expr: &Expr, values: Option<&[ScalarValue]>) -> Result
         Ok(Transformed::yes(Expr::Literal(value, None)))
     };
     expr.clone().transform_down(valued).data()
+}
+
+impl RuntimeParameter {
+    /// Its number among the values of an execution.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
 }
 
 impl ScalarUDFImpl for RuntimeParameter {

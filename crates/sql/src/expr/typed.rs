@@ -70,6 +70,11 @@ impl Typed {
         })
     }
 
+    /// The library's expression.
+    pub(super) fn library(&self) -> &Arc<dyn PhysicalExpr> {
+        &self.library
+    }
+
     /// The value of the program, unless it refuses.
     pub(super) fn run(&self, batch: &RecordBatch) -> std::result::Result<Value, Refused> {
         let found = |(column, ty): (&Arc<dyn PhysicalExpr>, &DataType)| {

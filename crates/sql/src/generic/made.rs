@@ -8,7 +8,9 @@ use arrow_schema::{DataType, FieldRef, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::{Cast, Expr};
-use plan::{Parameters, limits};
+use plan::expr::{Form, Row, RowExpr};
+use plan::{Parameters, constant, limits, row_of};
+use types::cells::Cells;
 use types::{SqlResult, zone};
 
 use crate::cast::exact::exactly;
@@ -35,6 +37,8 @@ pub(super) struct Made {
 enum Source {
     /// It is a parameter.
     Given(Argument),
+    /// It is computed over a row of arguments.
+    OverRow { expr: RowExpr, ty: DataType, arguments: Vec<Argument> },
     /// It is computed by an expression that was compiled.
     Computed { expr: plan::expr::Expr, arguments: Vec<Argument> },
     /// It is folded as a constant.
@@ -64,6 +68,7 @@ impl Made {
     pub(super) fn value(&self, given: &[Parameter]) -> Option<ScalarValue> {
         let value = match &self.source {
             Source::Given(argument) => argument.value(given)?,
+            Source::OverRow { expr, ty, arguments } => over_row(expr, ty, arguments, given)?,
             Source::Computed { expr, arguments } => computed(expr, arguments, given)?,
             Source::Folded => evaluated(&self.expr, given).ok()??,
         };
@@ -82,15 +87,19 @@ impl Source {
         {
             return Source::Given(argument);
         }
-        match compiled(expr, given, &mut arguments) {
-            // Folding has rules of its own, which count where both differ.
-            Ok(expr_of_arguments)
-                if computed(&expr_of_arguments, &arguments, given)
-                    == evaluated(expr, given).ok().flatten() =>
-            {
-                Source::Computed { expr: expr_of_arguments, arguments }
-            }
-            _ => Source::Folded,
+        let Ok(of_arguments) = compiled(expr, given, &mut arguments) else { return Source::Folded };
+        // Folding has rules of its own, which count where both differ.
+        let value = evaluated(expr, given).ok().flatten();
+        if let Form::Foreign(evaluator) = of_arguments.form()
+            && let Some(expr) = evaluator.over_row(&Schema::empty())
+            && over_row(&expr, of_arguments.data_type(), &arguments, given) == value
+        {
+            let ty = of_arguments.data_type().clone();
+            return Source::OverRow { expr, ty, arguments };
+        }
+        match computed(&of_arguments, &arguments, given) == value {
+            true => Source::Computed { expr: of_arguments, arguments },
+            false => Source::Folded,
         }
     }
 }
@@ -134,6 +143,21 @@ fn compiled(
         }))
     });
     scalar::compile(&placed.data().map_err(from_library)?, &DFSchema::empty())
+}
+
+/// The value of an expression over a row of arguments; `None` where it has none, of which planning
+/// says why.
+fn over_row(
+    expr: &RowExpr,
+    ty: &DataType,
+    arguments: &[Argument],
+    given: &[Parameter],
+) -> Option<ScalarValue> {
+    let values = arguments.iter().map(|argument| argument.value(given));
+    let parameters = row_of(values.collect::<Option<Vec<_>>>()?.iter()).ok()?;
+    let rows = Cells::default();
+    let value = expr.value(Row { rows: &rows, at: 0, parameters: &parameters }).ok()?;
+    constant(value, ty)
 }
 
 /// The value of a compiled expression; `None` where it has none, of which planning says why.

@@ -70,7 +70,8 @@ impl PhysicalPlan {
         if !is_as_good(&plan, own) {
             return Ok(None);
         }
-        let plan = planner::named(plan, generic.names.clone(), &generic.query.origins);
+        let mut plan = planner::named(plan, generic.names.clone(), &generic.query.origins);
+        plan.program = plan::program(&plan.root, plan.node_count).map(Arc::new);
         Ok(Some(PhysicalPlan { plan, made: making.made, scans, fixed: making.fixed }))
     }
 
@@ -95,7 +96,8 @@ impl PhysicalPlan {
         let parameters = Parameters { values: values.into(), context: zone::current() };
         let bindings = Bindings { parameters, ranges };
         let (root, node_count) = (Arc::clone(&self.plan.root), self.plan.node_count);
-        Some(Plan { root, node_count, bindings: Some(Arc::new(bindings)) })
+        let program = self.plan.program.clone();
+        Some(Plan { root, node_count, bindings: Some(Arc::new(bindings)), program })
     }
 }
 

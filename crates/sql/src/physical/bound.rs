@@ -12,7 +12,7 @@ use super::Physical;
 use super::ranges::{Demand, Ranges, demands, equalities, ranges};
 use super::scan::{Path, Wanted};
 use crate::estimate::{Named, Profile, conjunction};
-use crate::expr::runtime_parameter::{is_within, with_values};
+use crate::expr::runtime_parameter::{Valued, is_within, with_values};
 
 /// So many times as many rows as were expected, or as few, are worth a plan of their own.
 const ROWS_RATIO_MAX: f64 = 10.0;
@@ -46,9 +46,9 @@ struct Key {
 }
 
 impl Key {
-    fn ranges(&self, predicates: &[Expr], def: &TableDef) -> Option<Ranges> {
+    fn ranges(&self, predicates: &[Expr], def: &TableDef, valued: Valued<'_>) -> Option<Ranges> {
         let numbered = predicates.iter().enumerate();
-        let all: Vec<Demand> = numbered.flat_map(|(i, p)| demands(p, i, def)).collect();
+        let all: Vec<Demand> = numbered.flat_map(|(i, p)| demands(p, i, def, valued)).collect();
         match self.is_hash {
             true => ranges(&self.columns, &equalities(&all), def),
             false => ranges(&self.columns, &all, def),
@@ -60,15 +60,18 @@ impl BoundScan {
     /// The ranges for these values, where they follow from them. `None` where they are of another
     /// form than those that were planned, or have many more or fewer rows.
     pub(crate) fn ranges(&self, values: &[ScalarValue]) -> Option<Option<Vec<KeyRange>>> {
-        let valued = |predicate: &Expr| with_values(predicate, Some(values)).ok();
-        let predicates = self.predicates.iter().map(valued).collect::<Option<Vec<_>>>()?;
-        let Some(key) = &self.key else {
-            return self.is_expected(self.expected(&predicates)).then_some(None);
+        let expected = || {
+            let valued = |predicate: &Expr| with_values(predicate, Some(values)).ok();
+            let predicates = self.predicates.iter().map(valued).collect::<Option<Vec<_>>>()?;
+            Some(self.expected(&predicates))
         };
-        let found = key.ranges(&predicates, &self.table)?;
+        let Some(key) = &self.key else {
+            return self.is_expected(expected()?).then_some(None);
+        };
+        let found = key.ranges(&self.predicates, &self.table, Valued(Some(values)))?;
         let rows = match key.are_rows {
             true => found.ranges.len() as f64,
-            false => self.expected(&predicates),
+            false => expected()?,
         };
         let is_single = !key.is_single || found.ranges.len() == 1;
         let planned = self.planned.as_ref()?;
@@ -140,7 +143,8 @@ impl Physical<'_> {
             planned: None,
         };
         let key = scan.key.as_ref();
-        scan.planned = key.and_then(|key| key.ranges(&scan.predicates, &scan.table));
+        scan.planned =
+            key.and_then(|key| key.ranges(&scan.predicates, &scan.table, Valued::default()));
         scan.rows = match &scan.planned {
             Some(planned) if key.is_some_and(|key| key.are_rows) => planned.ranges.len() as f64,
             _ => scan.expected(&scan.predicates),

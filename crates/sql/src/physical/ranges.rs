@@ -10,7 +10,7 @@ use plan::KeyRange;
 use plan::catalog::TableDef;
 
 use crate::cast::exact::exactly;
-use crate::expr::runtime_parameter::value;
+use crate::expr::runtime_parameter::Valued;
 
 /// Most ranges of one scan: each is a part of it, and costs a descent, by which the planner prices
 /// it. What is longer is tested for each row.
@@ -38,20 +38,26 @@ pub(super) enum DemandKind {
     Between(Bound<ScalarValue>, Bound<ScalarValue>),
 }
 
-/// What `predicate` (number `number`) demands of single columns of the table.
-pub(super) fn demands(predicate: &Expr, number: usize, def: &TableDef) -> Vec<Demand> {
+/// The demands of `predicate` (number `number`) on single columns of the table, with these values of
+/// run-time parameters.
+pub(super) fn demands(
+    predicate: &Expr,
+    number: usize,
+    def: &TableDef,
+    valued: Valued<'_>,
+) -> Vec<Demand> {
     let demand = |column, kind, complete| Demand { column, predicate: number, kind, complete };
     match predicate {
         // A short IN list reaches us as alternatives.
-        Expr::BinaryExpr(b) if b.op == Operator::Or => alternatives(predicate, def)
+        Expr::BinaryExpr(b) if b.op == Operator::Or => alternatives(predicate, def, valued)
             .map(|(column, kind)| demand(column, kind, true))
             .into_iter()
             .collect(),
         Expr::BinaryExpr(b) => {
             let oriented = match (b.left.as_ref(), b.right.as_ref()) {
-                (Expr::Column(c), other) => value(other).map(|v| (c, b.op, v)),
+                (Expr::Column(c), other) => valued.value(other).map(|v| (c, b.op, v)),
                 (other, Expr::Column(c)) => {
-                    value(other).and_then(|v| b.op.swap().map(|op| (c, op, v)))
+                    valued.value(other).and_then(|v| b.op.swap().map(|op| (c, op, v)))
                 }
                 _ => None,
             };
@@ -62,16 +68,21 @@ pub(super) fn demands(predicate: &Expr, number: usize, def: &TableDef) -> Vec<De
             found.into_iter().collect()
         }
         Expr::Between(b) if !b.negated => {
-            between(b, def).map(|(column, kind)| demand(column, kind, true)).into_iter().collect()
+            let found = between(b, def, valued);
+            found.map(|(column, kind)| demand(column, kind, true)).into_iter().collect()
         }
-        Expr::InList(list) if !list.negated && list.list.len() <= RANGES_MAX => in_list(list, def)
-            .map(|(column, kind)| demand(column, kind, true))
-            .into_iter()
-            .collect(),
-        Expr::Like(like) if !like.negated && !like.case_insensitive => like_prefix(like, def)
-            .map(|(column, kind)| demand(column, kind, false))
-            .into_iter()
-            .collect(),
+        Expr::InList(list) if !list.negated && list.list.len() <= RANGES_MAX => {
+            in_list(list, def, valued)
+                .map(|(column, kind)| demand(column, kind, true))
+                .into_iter()
+                .collect()
+        }
+        Expr::Like(like) if !like.negated && !like.case_insensitive => {
+            like_prefix(like, def, valued)
+                .map(|(column, kind)| demand(column, kind, false))
+                .into_iter()
+                .collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -94,20 +105,28 @@ fn compared(op: Operator, value: ScalarValue) -> Option<DemandKind> {
     Some(DemandKind::Between(lower, upper))
 }
 
-fn between(b: &datafusion_expr::Between, def: &TableDef) -> Option<(usize, DemandKind)> {
+fn between(
+    b: &datafusion_expr::Between,
+    def: &TableDef,
+    valued: Valued<'_>,
+) -> Option<(usize, DemandKind)> {
     let Expr::Column(column) = b.expr.as_ref() else { return None };
-    let (low, high) = (value(&b.low)?, value(&b.high)?);
+    let (low, high) = (valued.value(&b.low)?, valued.value(&b.high)?);
     let (ordinal, low) = typed(def, &column.name, low)?;
     let (_, high) = typed(def, &column.name, high)?;
     Some((ordinal, DemandKind::Between(Bound::Included(low), Bound::Included(high))))
 }
 
-fn in_list(list: &datafusion_expr::expr::InList, def: &TableDef) -> Option<(usize, DemandKind)> {
+fn in_list(
+    list: &datafusion_expr::expr::InList,
+    def: &TableDef,
+    valued: Valued<'_>,
+) -> Option<(usize, DemandKind)> {
     let Expr::Column(column) = list.expr.as_ref() else { return None };
     let mut values = Vec::new();
     let mut ordinal = None;
     for item in &list.list {
-        let (found, value) = typed(def, &column.name, value(item)?)?;
+        let (found, value) = typed(def, &column.name, valued.value(item)?)?;
         ordinal = Some(found);
         values.push(value);
     }
@@ -116,12 +135,16 @@ fn in_list(list: &datafusion_expr::expr::InList, def: &TableDef) -> Option<(usiz
 }
 
 /// `x = 1 OR x = 2 OR ..`, all on one column.
-fn alternatives(predicate: &Expr, def: &TableDef) -> Option<(usize, DemandKind)> {
+fn alternatives(
+    predicate: &Expr,
+    def: &TableDef,
+    valued: Valued<'_>,
+) -> Option<(usize, DemandKind)> {
     let mut values = Vec::new();
     let mut column = None;
     for part in split_binary(predicate, Operator::Or) {
-        let [Demand { column: c, kind: DemandKind::OneOf(v), .. }] = &demands(part, 0, def)[..]
-        else {
+        let found = demands(part, 0, def, valued);
+        let [Demand { column: c, kind: DemandKind::OneOf(v), .. }] = &found[..] else {
             return None;
         };
         if *column.get_or_insert(*c) != *c {
@@ -147,9 +170,13 @@ fn sort_distinct(values: &mut Vec<ScalarValue>) -> Option<()> {
 }
 
 /// `x LIKE 'abc%'` lies between `abc` and `abd`.
-fn like_prefix(like: &datafusion_expr::Like, def: &TableDef) -> Option<(usize, DemandKind)> {
+fn like_prefix(
+    like: &datafusion_expr::Like,
+    def: &TableDef,
+    valued: Valued<'_>,
+) -> Option<(usize, DemandKind)> {
     let Expr::Column(column) = like.expr.as_ref() else { return None };
-    let pattern = value(&like.pattern)?.try_as_str()??;
+    let pattern = valued.value(&like.pattern)?.try_as_str()??;
     let special = |c: char| matches!(c, '%' | '_' | '\\') || Some(c) == like.escape_char;
     let prefix: String = pattern.chars().take_while(|c| !special(*c)).collect();
     let mut above = prefix.clone();

@@ -12,6 +12,7 @@ use types::{LogicalType, SqlResult};
 use super::ranges::{Demand, DemandKind, demands};
 use super::scan::{Wanted, names};
 use crate::cast::exact::exactly;
+use crate::expr::runtime_parameter::Valued;
 use crate::expr::scalar;
 
 /// Most values that one restriction compares with: each is one look at the values of a column.
@@ -73,7 +74,7 @@ fn restriction(
             let (column, value) = not_equal(compared, def)?;
             Some((column, RestrictionTest::NotEqual(value), true))
         }
-        _ => demanded(demands(predicate, number, def).pop()?),
+        _ => demanded(demands(predicate, number, def, Valued::default()).pop()?),
     }
 }
 

@@ -56,8 +56,9 @@ impl Physical<'_> {
         let (mut parts, mut places) = (vec![], vec![]);
         for (number, row) in values.values.iter().enumerate() {
             limits::go_on()?;
-            places.extend(parameters(number, row, &schema)?);
-            let row = row.iter().map(|cell| planned(cell));
+            let row: Vec<&Logical> = row.iter().map(bare).collect();
+            places.extend(parameters(number, &row, &schema)?);
+            let row = row.into_iter().map(planned);
             let exprs = row.map(|expr| scalar::compile(&expr, &DFSchema::empty()));
             let exprs = exprs.collect::<SqlResult<Vec<_>>>()?;
             let cell = |(expr, field): (&Expr, &Arc<arrow_schema::Field>)| {
@@ -135,13 +136,21 @@ fn planned(cell: &Logical) -> Cow<'_, Logical> {
     }
 }
 
+/// The cell without the name that it was given.
+fn bare(cell: &Logical) -> &Logical {
+    match cell {
+        Logical::Alias(alias) => bare(&alias.expr),
+        cell => cell,
+    }
+}
+
 /// The places of run-time parameters in a row.
 ///
 /// # Errors
 /// 0A000 for one that is of another type than its column.
-fn parameters(row: usize, cells: &[Logical], schema: &SchemaRef) -> SqlResult<Vec<Place>> {
+fn parameters(row: usize, cells: &[&Logical], schema: &SchemaRef) -> SqlResult<Vec<Place>> {
     let numbered = cells.iter().zip(schema.fields()).enumerate();
-    let place = |(column, (cell, field)): (usize, (&Logical, &Arc<arrow_schema::Field>))| {
+    let place = |(column, (cell, field)): (usize, (&&Logical, &Arc<arrow_schema::Field>))| {
         let number = number(cell)?;
         let is_it = value(cell).is_some_and(|value| value.data_type() == *field.data_type());
         let other = || SqlError::unsupported("a parameter of another type than its column");

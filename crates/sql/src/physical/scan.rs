@@ -20,6 +20,7 @@ use crate::analyze::tables::{CatalogTable, WorkTable};
 use crate::cost::{ColumnScan, ColumnSet, Fetched};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
+use crate::expr::runtime_parameter::Valued;
 use crate::expr::scalar;
 use crate::physical::shared::SharedQuery;
 
@@ -136,7 +137,7 @@ impl Physical<'_> {
         let full = Path { access: Access::Full, guaranteed: vec![], first: None, cost };
         let predicates = wanted.predicates.iter().enumerate();
         let demands: Vec<Demand> =
-            predicates.flat_map(|(i, p)| demands(p, i, wanted.def)).collect();
+            predicates.flat_map(|(i, p)| demands(p, i, wanted.def, Valued::default())).collect();
         let secondary = wanted.def.indexes.iter().map(|i| IndexRef::Secondary(Arc::clone(i)));
         let trees = std::iter::once(IndexRef::Primary).chain(secondary);
         if let Some(first) = self.first.take() {

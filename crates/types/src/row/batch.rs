@@ -130,11 +130,11 @@ impl BatchBuilder {
     }
 }
 
-pub(super) fn is_null(value: &[u8], bit: usize) -> bool {
+pub(crate) fn is_null(value: &[u8], bit: usize) -> bool {
     value[bit / 8] & (1 << (bit % 8)) != 0
 }
 
-fn variable<'a>(layout: &RowLayout, value: &'a [u8], number: usize) -> &'a [u8] {
+pub(crate) fn variable<'a>(layout: &RowLayout, value: &'a [u8], number: usize) -> &'a [u8] {
     let width = layout.offset_width(value.len());
     let end_of = |n: usize| {
         let at = layout.offsets_start() + width * n;

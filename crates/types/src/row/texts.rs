@@ -14,7 +14,7 @@ const INLINE_BYTES: usize = 12;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Views of strings, those that are too long to stand in them, and which are null.
-pub(super) struct Texts<T: ByteViewType> {
+pub(crate) struct Texts<T: ByteViewType> {
     views: Vec<u128>,
     /// Full blocks of long strings.
     blocks: Vec<Buffer>,
@@ -24,7 +24,7 @@ pub(super) struct Texts<T: ByteViewType> {
 }
 
 impl<T: ByteViewType> Texts<T> {
-    pub(super) fn new(room: usize) -> Texts<T> {
+    pub(crate) fn new(room: usize) -> Texts<T> {
         Texts {
             views: Vec::with_capacity(room),
             blocks: vec![],
@@ -35,7 +35,7 @@ impl<T: ByteViewType> Texts<T> {
     }
 
     #[inline]
-    pub(super) fn append_value(&mut self, value: &T::Native) {
+    pub(crate) fn append_value(&mut self, value: &T::Native) {
         let bytes: &[u8] = value.as_ref();
         if bytes.len() > INLINE_BYTES {
             self.append_long(bytes);
@@ -54,13 +54,13 @@ impl<T: ByteViewType> Texts<T> {
         self.views.push(make_view(bytes, block, offset));
     }
 
-    pub(super) fn append_null(&mut self) {
+    pub(crate) fn append_null(&mut self) {
         self.views.push(0);
         self.nulls.append_null();
     }
 
     /// The array; nothing is left.
-    pub(super) fn finish(&mut self) -> ArrayRef {
+    pub(crate) fn finish(&mut self) -> ArrayRef {
         let mut blocks = std::mem::take(&mut self.blocks);
         if !self.block.is_empty() {
             blocks.push(std::mem::take(&mut self.block).into());

@@ -5,7 +5,7 @@ use arrow_array::types::IntervalMonthDayNanoType;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, IntervalUnit};
 
-use super::time;
+use super::written;
 use crate::datetime::units::MICROS_PER_SECOND;
 
 /// A text form of intervals.
@@ -72,8 +72,9 @@ pub(super) fn postgres(months: i32, days: i32, micros: i64) -> String {
             false => "",
         };
         let micros = micros.unsigned_abs() as i64;
-        let clock = time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND);
-        parts.push(format!("{sign}{clock}"));
+        let mut clock = sign.as_bytes().to_vec();
+        written::time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND, &mut clock);
+        parts.push(String::from_utf8(clock).expect("a time is ASCII"));
     }
     parts.join(" ")
 }

@@ -1,0 +1,293 @@
+//! Tables as row programs read them: rows of values, by ranges and by keys.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use exec::{Found, LocalFuture, Room, RowTables, Stopped};
+use plan::{Access, IndexRef, KeyRange, LookupJoin, Scan};
+use runtime::IoCounters;
+use storage::{Depth, Direction};
+use txn::visible::{Bounds, Entries, VisibleTree};
+use types::cells::{Cells, Value};
+use types::key::{KeyColumn, encode_value_of};
+use types::reader::RowReader;
+use types::row::RowLayout;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::keys::{beginning_with, bounds, encode};
+use super::rows::RowKeys;
+use crate::catalog::entry::TableEntry;
+use crate::catalog::snapshot::Snapshot;
+
+/// The tables of a snapshot.
+pub(crate) struct ProgramTables<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    /// Requests that a list of keys may have in flight.
+    pub(crate) depth: Depth,
+    /// Where reads are counted.
+    pub(crate) io: IoCounters,
+}
+
+/// A tree of a table, with what is read of its entries.
+struct Reader {
+    tree: VisibleTree,
+    layout: Arc<RowLayout>,
+    entries: Read,
+}
+
+/// The part of entries that is read.
+enum Read {
+    /// Their rows.
+    Rows(RowReader, usize),
+    /// The keys of the rows that they lead to.
+    Keys(RowKeys),
+}
+
+/// Entries as they come.
+struct Taken<'a> {
+    read: &'a Read,
+    rows: Cells,
+    keys: Vec<Vec<u8>>,
+    key_bytes: usize,
+    positions: Vec<u32>,
+    room: Room,
+}
+
+impl<'a> Taken<'a> {
+    fn new(read: &'a Read, room: Room) -> Taken<'a> {
+        let width = match read {
+            Read::Rows(_, width) => *width,
+            Read::Keys(_) => 0,
+        };
+        Taken { read, rows: Cells::new(width), keys: vec![], key_bytes: 0, positions: vec![], room }
+    }
+
+    fn is_over(&self) -> bool {
+        let bytes = self.rows.memory() + self.key_bytes;
+        self.positions.len() > self.room.rows || bytes > self.room.bytes
+    }
+
+    /// The entries in the order of who asked for them.
+    fn finish(self) -> Result<Taken<'a>, Stopped> {
+        if self.is_over() {
+            return Err(Stopped::TooMany);
+        }
+        if self.positions.is_sorted() {
+            return Ok(self);
+        }
+        let mut order: Vec<u32> = (0..self.positions.len() as u32).collect();
+        order.sort_by_key(|at| self.positions[*at as usize]);
+        let mut keys = self.keys;
+        let in_order = |at: &u32| keys.get_mut(*at as usize).map(std::mem::take);
+        Ok(Taken {
+            keys: order.iter().filter_map(in_order).collect(),
+            positions: order.iter().map(|at| self.positions[*at as usize]).collect(),
+            rows: match self.read {
+                Read::Rows(..) => self.rows.take(&order),
+                Read::Keys(_) => self.rows,
+            },
+            ..self
+        })
+    }
+}
+
+impl Entries for Taken<'_> {
+    fn restart(&mut self) {
+        self.rows.clear();
+        self.keys.clear();
+        self.key_bytes = 0;
+        self.positions.clear();
+    }
+
+    fn take(&mut self, position: usize, key: &[u8], value: &[u8]) {
+        if self.is_over() {
+            return;
+        }
+        match self.read {
+            Read::Rows(reader, _) => reader.read(key, value, &mut self.rows),
+            Read::Keys(keys) => {
+                self.keys.push(keys.of(key));
+                self.key_bytes += key.len();
+            }
+        }
+        self.positions.push(position as u32);
+    }
+}
+
+impl ProgramTables<'_> {
+    fn entry(&self, table: &plan::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
+        let found = self.snapshot.table_by_id(table.id);
+        found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
+    }
+
+    /// The tree of an index, of which rows are read, or the keys of those that are to be fetched.
+    fn reader(
+        &self,
+        entry: &TableEntry,
+        index: &IndexRef,
+        (columns, fetch): (&[usize], bool),
+    ) -> Reader {
+        let (tree, layout) = entry.tree_of(index);
+        let entries = match fetch {
+            true => Read::Keys(RowKeys::new(entry, &layout)),
+            false => Read::Rows(RowReader::new(layout.clone(), columns), columns.len()),
+        };
+        Reader { tree: self.snapshot.visible(tree), layout, entries }
+    }
+
+    async fn scanned(&self, scan: &Scan, access: &Access, room: Room) -> Result<Cells, Stopped> {
+        let Access::Range { index, ranges, fetch } = access else {
+            return Err(SqlError::internal("a row program that reads a whole table").into());
+        };
+        let entry = self.entry(&scan.table)?;
+        let reader = self.reader(entry, index, (&scan.columns, *fetch));
+        let mut taken = Taken::new(&reader.entries, room);
+        let key = &reader.layout.key[..index.key_columns(&entry.def).len()];
+        if matches!(index, IndexRef::Primary) && are_whole(&reader.layout, ranges) {
+            let keys = ranges.iter().map(|range| encode(&reader.layout.key, &range.prefix));
+            self.points(&reader, &keys.collect::<SqlResult<Vec<_>>>()?, &mut taken).await?;
+        } else {
+            self.ranges(&reader, (scan, key, ranges), &mut taken).await?;
+        }
+        let taken = taken.finish()?;
+        match fetch {
+            true => Ok(self.fetched(entry, &scan.columns, taken).await?.rows),
+            false => Ok(taken.rows),
+        }
+    }
+
+    async fn points(
+        &self,
+        reader: &Reader,
+        keys: &[Vec<u8>],
+        taken: &mut Taken<'_>,
+    ) -> SqlResult<()> {
+        match keys {
+            [key] => reader.tree.get(key, &self.io, taken).await,
+            keys => reader.tree.get_batch(keys, self.depth, &self.io, taken).await,
+        }
+    }
+
+    async fn ranges(
+        &self,
+        reader: &Reader,
+        (scan, key, ranges): (&Scan, &[KeyColumn], &[KeyRange]),
+        taken: &mut Taken<'_>,
+    ) -> SqlResult<()> {
+        let mut ranges = ranges.iter().filter_map(|range| bounds(key, range).transpose());
+        let (first, second) = (ranges.next().transpose()?, ranges.next().transpose()?);
+        let Some(first) = first else { return Ok(()) };
+        let Some(second) = second else {
+            let (count, backward) = scan.first.map_or((taken.room.rows + 1, false), |first| {
+                (first.count.min(taken.room.rows + 1), first.backward)
+            });
+            let way = if backward { Direction::Backward } else { Direction::Forward };
+            return reader.tree.first(&first, way, count, &self.io, taken).await.map(drop);
+        };
+        let mut all = vec![half_open(first), half_open(second)];
+        for range in ranges {
+            all.push(half_open(range?));
+        }
+        // Intervals that differ may be equal, and have one hash.
+        all.sort_unstable();
+        all.dedup();
+        reader.tree.range_batch(&all, self.depth, &self.io, taken).await
+    }
+
+    async fn joined(&self, join: &LookupJoin, keys: &Cells, room: Room) -> Result<Found, Stopped> {
+        let entry = self.entry(&join.table)?;
+        let reader = self.reader(entry, &join.index, (&join.columns, join.fetch));
+        let (positions, encoded) = encoded(&reader.layout.key, keys)?;
+        let mut taken = Taken::new(&reader.entries, room);
+        let is_whole = keys.width() == reader.layout.key.len();
+        if matches!(join.index, IndexRef::Primary) && is_whole {
+            self.points(&reader, &encoded, &mut taken).await?;
+        } else {
+            let ranges: Vec<_> = encoded.into_iter().map(beginning_with).collect();
+            reader.tree.range_batch(&ranges, self.depth, &self.io, &mut taken).await?;
+        }
+        let taken = taken.finish()?;
+        let mut found = match join.fetch {
+            true => self.fetched(entry, &join.columns, taken).await?,
+            false => Found { rows: taken.rows, positions: taken.positions },
+        };
+        found.positions.iter_mut().for_each(|at| *at = positions[*at as usize]);
+        Ok(found)
+    }
+
+    /// The rows that entries of an index lead to, in the order of these.
+    async fn fetched(
+        &self,
+        entry: &TableEntry,
+        columns: &[usize],
+        taken: Taken<'_>,
+    ) -> Result<Found, Stopped> {
+        let reader = self.reader(entry, &IndexRef::Primary, (columns, false));
+        let mut rows = Taken::new(&reader.entries, taken.room);
+        self.points(&reader, &taken.keys, &mut rows).await?;
+        let rows = rows.finish()?;
+        if rows.positions.len() == taken.keys.len() {
+            return Ok(Found { rows: rows.rows, positions: taken.positions });
+        }
+        let message = "an index entry points to a row that does not exist";
+        Err(SqlError::new(SqlState::DATA_CORRUPTED, message).into())
+    }
+}
+
+/// True if each range is one whole key of the tree.
+fn are_whole(layout: &RowLayout, ranges: &[KeyRange]) -> bool {
+    ranges.iter().all(|range| range.prefix.len() == layout.key.len())
+}
+
+/// The range with its first key and the first one behind it.
+fn half_open((low, high): Bounds) -> (Vec<u8>, Vec<u8>) {
+    let behind = |mut key: Vec<u8>| {
+        key.push(0);
+        key
+    };
+    let low = match low {
+        Bound::Included(key) => key,
+        Bound::Excluded(key) => behind(key),
+        Bound::Unbounded => vec![],
+    };
+    let high = match high {
+        Bound::Included(key) => behind(key),
+        Bound::Excluded(key) => key,
+        Bound::Unbounded => beginning_with(vec![]).1,
+    };
+    (low, high)
+}
+
+/// The keys without null, with the numbers of their rows.
+fn encoded(columns: &[KeyColumn], keys: &Cells) -> SqlResult<(Vec<u32>, Vec<Vec<u8>>)> {
+    let (mut positions, mut all) = (vec![], vec![]);
+    for row in (0..keys.len()).filter(|row| !keys.row(*row).any(|value| value == Value::Null)) {
+        let mut key = vec![];
+        for (column, value) in columns.iter().zip(keys.row(row)) {
+            encode_value_of(column, value, &mut key)?;
+        }
+        positions.push(row as u32);
+        all.push(key);
+    }
+    Ok((positions, all))
+}
+
+impl RowTables for ProgramTables<'_> {
+    fn scan<'a>(
+        &'a self,
+        scan: &'a Scan,
+        access: &'a Access,
+        room: Room,
+    ) -> LocalFuture<'a, Result<Cells, Stopped>> {
+        Box::pin(self.scanned(scan, access, room))
+    }
+
+    fn lookup<'a>(
+        &'a self,
+        join: &'a LookupJoin,
+        keys: &'a Cells,
+        room: Room,
+    ) -> LocalFuture<'a, Result<Found, Stopped>> {
+        Box::pin(self.joined(join, keys, room))
+    }
+}

@@ -1,0 +1,203 @@
+//! Runs row programs: the operators of a plan of few rows, one after the other, over rows of
+//! values, in the coroutine that asks for them.
+//!
+//! Nothing is divided here: a program is what one task of a pipeline would do with the first of its
+//! batches, without what lets a pipeline have many. An operator that comes to more rows than a
+//! program has ends it, before anybody has seen a row, and the plan is run as a pipeline.
+
+mod aggregate;
+mod evaluate;
+mod join;
+mod limits;
+mod order;
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use plan::expr::Computed;
+use plan::{
+    Access, Code, LookupJoin, Node, Operator, Parameters, Plan, Program, ROWS_MAX, Scan, row_of,
+};
+use types::cells::{Cells, value_of};
+use types::{SqlError, SqlResult};
+
+use crate::batch::arrow;
+use crate::preempt::breathe;
+use crate::source::LocalFuture;
+use crate::task::panicked;
+
+/// The rows that an operator of a program may have, and their bytes: as many as wait to be taken
+/// of a pipeline.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Rows.
+    pub rows: usize,
+    /// Bytes of memory.
+    pub bytes: usize,
+}
+
+const ROOM: Room = Room { rows: ROWS_MAX, bytes: 256 << 10 };
+
+/// Rows of a join's inner table, each with the number of the row of keys that asked for it.
+pub struct Found {
+    /// The inner columns that are read.
+    pub rows: Cells,
+    /// As many, ascending.
+    pub positions: Vec<u32>,
+}
+
+/// Reads tables for programs. Both ways end with [`Stopped::TooMany`] before they have more rows
+/// than there is room for.
+pub trait RowTables {
+    /// The columns of a scan, by these ranges; those of one range in the order of its keys.
+    fn scan<'a>(
+        &'a self,
+        scan: &'a Scan,
+        access: &'a Access,
+        room: Room,
+    ) -> LocalFuture<'a, Result<Cells, Stopped>>;
+
+    /// The inner rows of a join for rows of keys.
+    fn lookup<'a>(
+        &'a self,
+        join: &'a LookupJoin,
+        keys: &'a Cells,
+        room: Room,
+    ) -> LocalFuture<'a, Result<Found, Stopped>>;
+}
+
+/// Why a program has no rows.
+#[derive(Debug)]
+pub enum Stopped {
+    /// There are too many.
+    TooMany,
+    /// The error of the statement.
+    Failed(SqlError),
+}
+
+impl From<SqlError> for Stopped {
+    fn from(error: SqlError) -> Stopped {
+        Stopped::Failed(error)
+    }
+}
+
+/// Runs the program of a plan; its rows, or `None` where there are more than a program has, or take
+/// more time or memory.
+///
+/// # Errors
+/// Those of the tables and of the expressions.
+pub async fn run_program(
+    plan: &Plan,
+    program: &Program,
+    tables: &dyn RowTables,
+) -> SqlResult<Option<RecordBatch>> {
+    let bindings = plan.bindings.as_ref();
+    let bindings = bindings.ok_or_else(|| SqlError::internal("a program without parameters"))?;
+    let given = &bindings.parameters;
+    let run = Run { plan, program, tables, given, parameters: row_of(given.values.iter())? };
+    let mut rows = run.rows(&plan.root);
+    match poll_fn(|cx| caught(|| rows.as_mut().poll(cx))).await {
+        Ok(rows) => run.result(&rows).map(Some),
+        Err(Stopped::TooMany) => Ok(None),
+        Err(Stopped::Failed(error)) => Err(error),
+    }
+}
+
+/// Polls; a panic becomes XX000.
+fn caught(poll: impl FnOnce() -> Poll<Result<Cells, Stopped>>) -> Poll<Result<Cells, Stopped>> {
+    let caught = catch_unwind(AssertUnwindSafe(poll));
+    caught.unwrap_or_else(|panic| Poll::Ready(Err(panicked(panic.as_ref()).into())))
+}
+
+/// One execution of a program.
+struct Run<'a> {
+    plan: &'a Plan,
+    program: &'a Program,
+    tables: &'a dyn RowTables,
+    given: &'a Parameters,
+    /// The same as one row.
+    parameters: Cells,
+}
+
+impl Run<'_> {
+    /// The rows of a node.
+    fn rows<'a>(&'a self, node: &'a Node) -> LocalFuture<'a, Result<Cells, Stopped>> {
+        Box::pin(async move {
+            let code = self.program.code(node.id);
+            let rows = match &node.operator {
+                Operator::Scan(scan) => self.scan(scan, code).await?,
+                Operator::LookupJoin(join) => self.join(join, code).await?,
+                Operator::Filter { input, .. } => self.kept(self.rows(input).await?, code)?,
+                Operator::Project { input, .. } => {
+                    self.computed(&code.exprs, &self.rows(input).await?)?
+                }
+                Operator::Sort { input, keys, fetch } => {
+                    let rows = self.sorted(self.rows(input).await?, keys, code)?;
+                    rows.slice(0, fetch.unwrap_or(usize::MAX))
+                }
+                Operator::Aggregate { input, aggregates, .. } => {
+                    self.aggregated(&self.rows(input).await?, aggregates, code)?
+                }
+                Operator::Limit { input, skip, fetch } => {
+                    self.rows(input).await?.slice(*skip, fetch.unwrap_or(usize::MAX))
+                }
+                Operator::Values(listed) => cells(&listed.with(Some(self.given))?)?,
+                other => {
+                    let message = format!("a row program with the operator {other:?}");
+                    return Err(SqlError::internal(message).into());
+                }
+            };
+            breathe().await;
+            match rows.len() > ROOM.rows || rows.memory() > ROOM.bytes {
+                true => Err(Stopped::TooMany),
+                false => Ok(rows),
+            }
+        })
+    }
+
+    async fn scan(&self, scan: &Scan, code: &Code) -> Result<Cells, Stopped> {
+        let access = self.plan.access(scan);
+        let rows = self.tables.scan(scan, &access, ROOM).await?;
+        let rows = self.kept(rows, code)?;
+        Ok(match scan.output.iter().copied().eq(0..scan.columns.len()) {
+            true => rows,
+            false => rows.columns(&scan.output),
+        })
+    }
+
+    /// The rows as the statement's result.
+    fn result(&self, rows: &Cells) -> SqlResult<RecordBatch> {
+        let schema = self.plan.root.relaxed();
+        let fields = schema.fields().iter().enumerate();
+        let columns = fields.map(|(at, field)| rows.vector(at, field.data_type()));
+        let columns = columns.collect::<SqlResult<Vec<_>>>()?;
+        let count = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &count).map_err(arrow)
+    }
+
+    /// The rows for which the filter of a node is true.
+    fn kept(&self, rows: Cells, code: &Code) -> Result<Cells, Stopped> {
+        self.kept_by(rows, code.filter.as_ref())
+    }
+
+    fn kept_by(&self, rows: Cells, filter: Option<&Computed>) -> Result<Cells, Stopped> {
+        let Some(filter) = filter else { return Ok(rows) };
+        let passed = self.passed(&rows, filter)?;
+        Ok(if passed.len() == rows.len() { rows } else { rows.take(&passed) })
+    }
+}
+
+/// Rows of a batch.
+fn cells(batch: &RecordBatch) -> SqlResult<Cells> {
+    let mut rows = Cells::new(batch.num_columns());
+    for row in 0..batch.num_rows() {
+        for column in batch.columns() {
+            rows.push(value_of(column.as_ref(), row)?);
+        }
+        rows.end_row();
+    }
+    Ok(rows)
+}

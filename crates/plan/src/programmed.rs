@@ -1,0 +1,124 @@
+//! Makes row programs of plans.
+//!
+//! There is one for a plan whose operators have a form for rows of values and that is expected to
+//! have few of them: what a pipeline takes before its first row is many times what these take.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use types::cells::{has_form, is_counted};
+
+use crate::catalog::{TableDef, TableStorage};
+use crate::expr::{AggregateExpr, Computed, Expr, SortKey};
+use crate::join::LookupJoin;
+use crate::node::{Node, Operator};
+use crate::program::{Code, Program};
+use crate::scan::{Access, Scan};
+
+/// Rows that an operator is expected to have at most.
+const ROWS_EXPECTED_MAX: f64 = 512.0;
+
+/// The same of a range, which is read leaf by leaf: its reads are not under way at once.
+const RANGE_ROWS_MAX: f64 = 256.0;
+
+/// The program of a plan, if there is one.
+pub fn program(root: &Node, node_count: usize) -> Option<Program> {
+    let mut codes: Vec<Code> = (0..node_count).map(|_| Code::default()).collect();
+    add(root, &mut codes)?;
+    Some(Program::new(codes))
+}
+
+/// Adds the code of a node and of those below it; nothing where one has none.
+fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
+    for child in node.children() {
+        add(child, codes)?;
+    }
+    let are_formed = node.schema.fields().iter().all(|field| has_form(field.data_type()));
+    if node.rows > ROWS_EXPECTED_MAX || !are_formed {
+        return None;
+    }
+    *codes.get_mut(node.id)? = match &node.operator {
+        Operator::Scan(scan) => of_scan(scan, node.rows)?,
+        Operator::LookupJoin(join) => of_lookup(join)?,
+        Operator::Filter { input, predicate } => {
+            Code { filter: Some(Computed::of(predicate, &input.schema)?), ..Code::default() }
+        }
+        Operator::Project { input, exprs, .. } => {
+            Code { exprs: all(exprs.iter(), &input.schema)?, ..Code::default() }
+        }
+        Operator::Sort { input, keys, .. } if keys.iter().all(is_ordered) => {
+            let exprs = all(keys.iter().map(|key| &key.expr), &input.schema)?;
+            Code { exprs, ..Code::default() }
+        }
+        Operator::Aggregate { input, group_by, aggregates } if group_by.is_empty() => {
+            of_aggregates(aggregates, &input.schema)?
+        }
+        Operator::Limit { .. } | Operator::Values(_) => Code::default(),
+        _ => return None,
+    };
+    Some(())
+}
+
+fn all<'a>(exprs: impl Iterator<Item = &'a Expr>, input: &SchemaRef) -> Option<Vec<Computed>> {
+    exprs.map(|expr| Computed::of(expr, input)).collect()
+}
+
+fn maybe(expr: Option<&Expr>, input: &SchemaRef) -> Option<Option<Computed>> {
+    expr.map_or(Some(None), |expr| Computed::of(expr, input).map(Some))
+}
+
+/// The arguments of each, and its filter behind these.
+fn of_aggregates(aggregates: &[AggregateExpr], input: &SchemaRef) -> Option<Code> {
+    let is_ours = |aggregate: &AggregateExpr| {
+        aggregate.accumulator().is_ok_and(|accumulator| accumulator.is_ours())
+    };
+    if !aggregates.iter().all(is_ours) {
+        return None;
+    }
+    let values =
+        aggregates.iter().flat_map(|aggregate| aggregate.args.iter().chain(&aggregate.filter));
+    Some(Code { exprs: all(values, input)?, ..Code::default() })
+}
+
+/// True if the values of a key have the order of their words or bytes.
+fn is_ordered(key: &SortKey) -> bool {
+    let ty = key.expr.data_type();
+    is_counted(ty)
+        || matches!(ty, DataType::Utf8View | DataType::BinaryView | DataType::FixedSizeBinary(16))
+}
+
+fn of_scan(scan: &Scan, rows: f64) -> Option<Code> {
+    let Access::Range { .. } = &scan.access else { return None };
+    let is_short = rows <= RANGE_ROWS_MAX || scan.access.are_rows(&scan.table);
+    if !is_short || !scan.restrictions.is_empty() || !is_readable(&scan.table, &scan.columns) {
+        return None;
+    }
+    let filter = maybe(scan.filter.as_ref(), &scan.table.schema.project(&scan.columns))?;
+    Some(Code { filter, ..Code::default() })
+}
+
+fn of_lookup(join: &LookupJoin) -> Option<Code> {
+    if !is_readable(&join.table, &join.columns) {
+        return None;
+    }
+    let (outer, inner) = (&join.outer.schema, join.table.schema.project(&join.columns));
+    Some(Code {
+        filter: maybe(join.filter.as_ref(), &beside(outer, &inner))?,
+        inner_filter: maybe(join.inner_filter.as_ref(), &inner)?,
+        exprs: all(join.keys.iter(), outer)?,
+    })
+}
+
+/// The columns of the one, then those of the other.
+fn beside(one: &SchemaRef, other: &SchemaRef) -> SchemaRef {
+    let fields: Vec<Arc<Field>> = one.fields().iter().chain(other.fields()).cloned().collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// True if the columns can be read of entries of the table's trees.
+fn is_readable(table: &TableDef, columns: &[usize]) -> bool {
+    let is_formed = |&at: &usize| {
+        table.schema.columns.get(at).is_some_and(|column| has_form(&column.ty.arrow()))
+    };
+    table.storage == TableStorage::Row && !table.id.is_system() && columns.iter().all(is_formed)
+}

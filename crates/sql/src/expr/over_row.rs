@@ -1,0 +1,130 @@
+//! The library's expressions as expressions over a row: of whole numbers, of what has the machine's
+//! order, and of truths.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema};
+use datafusion_expr::Operator;
+use datafusion_physical_expr::expressions::{
+    BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
+};
+use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use plan::expr::{Operation, RowExpr, Test, Whole};
+use types::cells::{has_form, is_counted, value_of};
+
+use super::library::as_node;
+use super::runtime_parameter::RuntimeParameter;
+use super::typed::Typed;
+
+type Node = Arc<dyn PhysicalExpr>;
+
+/// An expression over a row of `input`; `None` where it has no such form.
+pub(super) fn over_row(node: &Node, input: &Schema) -> Option<RowExpr> {
+    if let Some(typed) = as_node::<Typed>(node) {
+        return over_row(typed.library(), input);
+    }
+    if let Some(column) = as_node::<Column>(node) {
+        return Some(RowExpr::Column(column.index()));
+    }
+    if let Some(literal) = as_node::<Literal>(node) {
+        let array = literal.value().to_array().ok()?;
+        let value = has_form(array.data_type()).then(|| value_of(array.as_ref(), 0).ok());
+        return Some(RowExpr::Constant(value??.into()));
+    }
+    if let Some(call) = as_node::<ScalarFunctionExpr>(node) {
+        let parameter = call.fun().inner().downcast_ref::<RuntimeParameter>()?;
+        return Some(RowExpr::Parameter(parameter.number()));
+    }
+    if let Some(cast) = as_node::<CastExpr>(node) {
+        return widened(cast, input);
+    }
+    if let Some(list) = as_node::<InListExpr>(node) {
+        return one_of(list, input);
+    }
+    if let Some(binary) = as_node::<BinaryExpr>(node) {
+        return of_binary(binary, input);
+    }
+    of_truth(node, input)
+}
+
+fn of_truth(node: &Node, input: &Schema) -> Option<RowExpr> {
+    let inner = |node| over_row(node, input).map(Box::new);
+    if let Some(not) = as_node::<NotExpr>(node) {
+        return inner(not.arg()).map(RowExpr::Not);
+    }
+    if let Some(test) = as_node::<IsNullExpr>(node) {
+        return inner(test.arg()).map(RowExpr::IsNull);
+    }
+    let test = as_node::<IsNotNullExpr>(node)?;
+    Some(RowExpr::Not(RowExpr::IsNull(inner(test.arg())?).into()))
+}
+
+/// A whole number has the same word as a number of a wider type.
+fn widened(cast: &CastExpr, input: &Schema) -> Option<RowExpr> {
+    let bytes = |ty: &DataType| match ty {
+        DataType::Int16 => Some(2),
+        DataType::Int32 => Some(4),
+        DataType::Int64 => Some(8),
+        _ => None,
+    };
+    let (from, to) = (cast.expr().data_type(input).ok()?, cast.cast_type());
+    if bytes(&from)? > bytes(to)? {
+        return None;
+    }
+    over_row(cast.expr(), input)
+}
+
+fn one_of(list: &InListExpr, input: &Schema) -> Option<RowExpr> {
+    let ty = list.expr().data_type(input).ok()?;
+    let member = |node: &Node| {
+        let is_alike = node.data_type(input).is_ok_and(|member| member == ty);
+        is_alike.then(|| over_row(node, input)).flatten()
+    };
+    let members = list.list().iter().map(member).collect::<Option<Vec<_>>>()?;
+    let value = has_order(&ty).then(|| over_row(list.expr(), input)).flatten()?;
+    let found = RowExpr::OneOf(value.into(), members);
+    Some(if list.negated() { RowExpr::Not(found.into()) } else { found })
+}
+
+/// True if values of the type have the order of their words or bytes.
+fn has_order(ty: &DataType) -> bool {
+    is_counted(ty) || matches!(ty, DataType::Utf8View)
+}
+
+fn of_binary(binary: &BinaryExpr, input: &Schema) -> Option<RowExpr> {
+    let sides = || {
+        let (left, right) = (over_row(binary.left(), input)?, over_row(binary.right(), input)?);
+        Some(Box::new((left, right)))
+    };
+    let test = match binary.op() {
+        Operator::Plus => return arithmetic(binary, Operation::Add, input),
+        Operator::Minus => return arithmetic(binary, Operation::Subtract, input),
+        Operator::Multiply => return arithmetic(binary, Operation::Multiply, input),
+        Operator::Divide => return arithmetic(binary, Operation::Divide, input),
+        Operator::Modulo => return arithmetic(binary, Operation::Remainder, input),
+        Operator::And => return sides().map(RowExpr::And),
+        Operator::Or => return sides().map(RowExpr::Or),
+        Operator::Eq => Test::Equal,
+        Operator::NotEq => Test::NotEqual,
+        Operator::Lt => Test::Less,
+        Operator::LtEq => Test::LessOrEqual,
+        Operator::Gt => Test::Greater,
+        Operator::GtEq => Test::GreaterOrEqual,
+        _ => return None,
+    };
+    let left = binary.left().data_type(input).ok()?;
+    let is_alike = binary.right().data_type(input).is_ok_and(|right| right == left);
+    (is_alike && has_order(&left)).then(sides).flatten().map(|sides| RowExpr::Compare(test, sides))
+}
+
+/// Arithmetic of whole numbers of one type.
+fn arithmetic(binary: &BinaryExpr, operation: Operation, input: &Schema) -> Option<RowExpr> {
+    let ty = binary.data_type(input).ok()?;
+    let whole = Whole::of(&ty)?;
+    let side = |node: &Node| {
+        let is_alike = node.data_type(input).is_ok_and(|side| side == ty);
+        is_alike.then(|| over_row(node, input)).flatten()
+    };
+    let sides = Box::new((side(binary.left())?, side(binary.right())?));
+    Some(RowExpr::Arithmetic(operation, whole, sides))
+}
