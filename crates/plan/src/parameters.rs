@@ -17,7 +17,7 @@ pub struct Parameters {
     pub context: Context,
 }
 
-/// The values as a row of a program. One that has no form there is null; no program reads it.
+/// The values as a row of a program. A value that has no form there is null; no program reads it.
 ///
 /// # Errors
 /// XX000.

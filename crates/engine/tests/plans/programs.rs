@@ -9,13 +9,27 @@ const STATEMENTS: [(&str, &[&str]); 8] = [
     ("(int) as select * from orders where id = $1 and amount > 2", &["1", "7", "4000"]),
     ("(int) as select id, at from orders where id > $1 order by id limit 3", &["5", "999", "0"]),
     ("(int) as select id from orders where id < $1 order by id desc limit 3", &["5", "999", "0"]),
-    ("(int) as select o.id, c.name from orders o join customer c on c.id = o.customer
-        where o.id in ($1, $1 + 1, 5)", &["1", "999", "-9"]),
-    ("(int) as select c.id, l.item from customer c left join line l on l.orders = c.id and l.count > 4
-        where c.id = $1 order by l.number", &["2", "3", "777"]),
+    (
+        "(int) as select o.id, c.name from orders o join customer c on c.id = o.customer
+        where o.id in ($1, $1 + 1, 5)",
+        &["1", "999", "-9"],
+    ),
+    (
+        "(int) as select c.id, l.item from customer c left join line l on l.orders = c.id
+        and l.count > 4 where c.id = $1 order by l.number",
+        &["2", "3", "777"],
+    ),
     ("(int) as select count(*), sum(amount), max(at) from orders where customer = $1", &["3", "0"]),
-    ("(int) as select 100 / (id - $1), upper(name) from customer where id between $1 and $1 + 3", &["0", "9"]),
-    ("(int) as update copied set note = note || $1 where id = $1 % 9 + 1 returning id, note", &["1", "2"]),
+    (
+        "(int) as select 100 / (id - $1), upper(name) from customer
+        where id between $1 and $1 + 3",
+        &["0", "9"],
+    ),
+    (
+        "(int) as update copied set note = note || $1 where id = $1 % 9 + 1
+        returning id, note",
+        &["1", "2"],
+    ),
 ];
 
 fn programs(database: &Database) -> (u64, u64) {

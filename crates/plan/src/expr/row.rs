@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use arrow_schema::DataType;
-use ir::Refused;
+use ir::{Comparison, Refused};
 use types::cells::{Cells, Value};
 
 /// An expression over a row.
@@ -23,7 +23,7 @@ pub enum RowExpr {
     /// Arithmetic of two whole numbers of one type, whose result is of that type.
     Arithmetic(Operation, Whole, Box<(RowExpr, RowExpr)>),
     /// A comparison of two values of one type.
-    Compare(Test, Box<(RowExpr, RowExpr)>),
+    Compare(Comparison, Box<(RowExpr, RowExpr)>),
     /// True if the value is one of a list.
     OneOf(Box<RowExpr>, Vec<RowExpr>),
     /// True if both are.
@@ -71,23 +71,6 @@ pub enum Whole {
     Int32,
     /// Of 64 bits.
     Int64,
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
-    /// Equal.
-    Equal,
-    /// Not equal.
-    NotEqual,
-    /// Less.
-    Less,
-    /// Less, or equal.
-    LessOrEqual,
-    /// Greater.
-    Greater,
-    /// Greater, or equal.
-    GreaterOrEqual,
 }
 
 /// A row, with the parameters of the execution.
@@ -143,16 +126,15 @@ impl Operation {
     }
 }
 
-impl Test {
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Test::Equal => order.is_eq(),
-            Test::NotEqual => order.is_ne(),
-            Test::Less => order.is_lt(),
-            Test::LessOrEqual => order.is_le(),
-            Test::Greater => order.is_gt(),
-            Test::GreaterOrEqual => order.is_ge(),
-        }
+/// True if the comparison is, for two values in this order.
+fn holds(comparison: Comparison, order: Ordering) -> bool {
+    match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
     }
 }
 
@@ -187,9 +169,9 @@ impl RowExpr {
                 let result = operation.result(left, right).filter(|word| whole.has(*word));
                 Value::Word(result.ok_or(Refused)?)
             }
-            RowExpr::Compare(test, sides) => {
+            RowExpr::Compare(comparison, sides) => {
                 let order = order(sides.0.value(row)?, sides.1.value(row)?);
-                order.map_or(Value::Null, |order| truth(test.holds(order)))
+                order.map_or(Value::Null, |order| truth(holds(*comparison, order)))
             }
             RowExpr::OneOf(value, list) => one_of(value.value(row)?, list, row)?,
             RowExpr::And(sides) => match sides.0.value(row)? {

@@ -9,7 +9,7 @@ use datafusion_physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use plan::expr::{Operation, RowExpr, Test, Whole};
+use plan::expr::{Comparison, Operation, RowExpr, Whole};
 use types::cells::{has_form, is_counted, value_of};
 
 use super::library::as_node;
@@ -17,6 +17,10 @@ use super::runtime_parameter::RuntimeParameter;
 use super::typed::Typed;
 
 type Node = Arc<dyn PhysicalExpr>;
+
+/// Members of a list that are compared one after the other; the library looks longer ones up in a
+/// table.
+const MEMBERS_MAX: usize = 16;
 
 /// An expression over a row of `input`; `None` where it has no such form.
 pub(super) fn over_row(node: &Node, input: &Schema) -> Option<RowExpr> {
@@ -75,6 +79,9 @@ fn widened(cast: &CastExpr, input: &Schema) -> Option<RowExpr> {
 }
 
 fn one_of(list: &InListExpr, input: &Schema) -> Option<RowExpr> {
+    if list.list().len() > MEMBERS_MAX {
+        return None;
+    }
     let ty = list.expr().data_type(input).ok()?;
     let member = |node: &Node| {
         let is_alike = node.data_type(input).is_ok_and(|member| member == ty);
@@ -104,12 +111,12 @@ fn of_binary(binary: &BinaryExpr, input: &Schema) -> Option<RowExpr> {
         Operator::Modulo => return arithmetic(binary, Operation::Remainder, input),
         Operator::And => return sides().map(RowExpr::And),
         Operator::Or => return sides().map(RowExpr::Or),
-        Operator::Eq => Test::Equal,
-        Operator::NotEq => Test::NotEqual,
-        Operator::Lt => Test::Less,
-        Operator::LtEq => Test::LessOrEqual,
-        Operator::Gt => Test::Greater,
-        Operator::GtEq => Test::GreaterOrEqual,
+        Operator::Eq => Comparison::Equal,
+        Operator::NotEq => Comparison::NotEqual,
+        Operator::Lt => Comparison::Less,
+        Operator::LtEq => Comparison::LessOrEqual,
+        Operator::Gt => Comparison::Greater,
+        Operator::GtEq => Comparison::GreaterOrEqual,
         _ => return None,
     };
     let left = binary.left().data_type(input).ok()?;

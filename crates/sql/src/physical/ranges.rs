@@ -38,8 +38,8 @@ pub(super) enum DemandKind {
     Between(Bound<ScalarValue>, Bound<ScalarValue>),
 }
 
-/// The demands of `predicate` (number `number`) on single columns of the table, with these values of
-/// run-time parameters.
+/// The demands of `predicate` (number `number`) on single columns of the table, with these values
+/// of run-time parameters.
 pub(super) fn demands(
     predicate: &Expr,
     number: usize,
