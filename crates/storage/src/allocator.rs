@@ -143,23 +143,30 @@ impl Allocator {
     ) -> Result<T> {
         loop {
             let take = attempt(&mut self.space(), self.held())?;
-            match take {
+            let made = match take {
                 Take::Taken(taken) => return Ok(taken),
-                Take::Grow(page_count) => self.make_room(page_count).await?,
-                Take::Fill(pages) => self.fill(pages).await?,
+                Take::Grow(page_count) => self.grow(page_count).await,
+                Take::Fill(pages) => self.fill(pages).await,
+            };
+            match made {
+                // A run that is kept for later becomes free instead.
+                Err(error) if error.is_disk_full() && self.space().give_spare_log() => {}
+                made => made?,
             }
         }
     }
 
-    /// Lets the file grow; where the disk is full, a run that is kept for later becomes free instead.
+    /// Promises space for so many pages in a row, which are to be taken later.
     ///
     /// # Errors
-    /// `Io` when the disk is full and there is none.
-    async fn make_room(&self, page_count: u32) -> Result<()> {
-        match self.grow(page_count).await {
-            Err(error) if error.is_disk_full() && self.space().give_spare_log() => Ok(()),
-            grown => grown,
-        }
+    /// As `take`.
+    pub async fn promise(&self, pages: u32) -> Result<()> {
+        self.take_by(|space, held| space.promise(pages, held)).await
+    }
+
+    /// True if that is promised at once.
+    pub fn promises(&self, pages: u32) -> bool {
+        matches!(self.space().promise(pages, self.held()), Ok(Take::Taken(())))
     }
 
     /// Makes sure that there is space for `page_count` pages, with some in advance when there is

@@ -1,6 +1,7 @@
 //! Free space: which pages are in use, free, or waiting to become free.
 
 mod holes;
+mod promises;
 mod runs;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use crate::planted;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::tree::shared::TreeShared;
 use holes::Holes;
+use promises::Promised;
 use runs::FreeRuns;
 
 /// Outcome of an attempt to take pages.
@@ -67,6 +69,7 @@ pub(crate) struct Space {
     holes: Holes,
     /// Free pages whose space is being given back.
     returning: Vec<Extent>,
+    promised: Promised,
     /// Knows where pages lie, if that is elsewhere.
     map: Option<Arc<dyn Placed>>,
 }
@@ -89,6 +92,7 @@ impl Space {
             load_count: 0,
             holes: Holes::default(),
             returning: Vec::new(),
+            promised: Promised::default(),
             map: None,
         };
         free.iter().for_each(|extent| space.give(*extent));
@@ -137,9 +141,10 @@ impl Space {
         page_count.saturating_add(lacking)
     }
 
-    /// Takes `pages` consecutive pages: the first free run that is long enough, else new ones at
-    /// the end. There is space on the disk for the first `held` pages of the file, and there has to
-    /// be for `keep` more than those that are in use then.
+    /// Takes `pages` consecutive pages: the first ones that are free and have space, else new ones
+    /// at the end, as far as there is space behind it, else free ones that get some before. There
+    /// is space on the disk for the first `held` pages of the file, and there has to be for `keep`
+    /// more than those that are in use then.
     ///
     /// # Errors
     /// `Full` when the file cannot grow.
@@ -148,38 +153,34 @@ impl Space {
         let Some(start) = self.fitting(pages, held, keep) else {
             return self.take_new(pages, held, keep);
         };
-        let longest = self.free.longest_without(start, pages);
+        let taken = Extent { start, pages };
+        if self.holes.has_in(taken) {
+            return match self.take_new(pages, held, keep) {
+                Ok(Take::Taken(new)) => Ok(Take::Taken(new)),
+                _ => Ok(Take::Fill(taken)),
+            };
+        }
+        let longest = self.free.longest_without(taken);
         let wanted = Space::pages_with_reserve(self.page_count, longest, keep);
         if wanted > held {
             return Ok(Take::Grow(wanted));
         }
-        let taken = Extent { start, pages };
-        if self.holes.has_in(taken) {
-            return Ok(Take::Fill(taken));
-        }
-        let free = self.free.cut(start);
-        if free > pages {
-            self.free.put(Extent { start: start + pages, pages: free - pages });
-        }
+        assert!(self.take_exactly(taken), "{taken:?} is not free");
         Ok(Take::Taken(taken))
     }
 
-    /// The first run from which so many pages can be taken: one that has space and leaves what is
-    /// to be kept, if there is such a one.
+    /// The first of so many free pages in a row: ones that have space and leave what is to be kept,
+    /// if there are such.
     fn fitting(&self, pages: u32, held: u32, keep: u32) -> Option<PageId> {
-        let mut fitting = self.free.iter().filter(|run| run.pages >= pages).map(|run| run.start);
-        let leaves_reserve = |start| {
+        let leaves_reserve = |start: &PageId| {
             if keep == 0 {
                 return true;
             }
-            let longest = self.free.longest_without(start, pages);
+            let longest = self.free.longest_without(Extent { start: *start, pages });
             Space::pages_with_reserve(self.page_count, longest, keep) <= held
         };
-        let is_best = |start: &PageId| {
-            !self.holes.has_in(Extent { start: *start, pages }) && leaves_reserve(*start)
-        };
-        let first = fitting.clone().next();
-        fitting.find(is_best).or(first)
+        let first = self.long_runs(pages).next().map(|run| run.start);
+        self.with_space(pages).find(leaves_reserve).or(first)
     }
 
     /// Takes pages at the end of the file.
@@ -206,14 +207,16 @@ impl Space {
     }
 
     /// Takes free pages that have space, in runs of `pages_min` or more, the last ones first, but
-    /// for `keep` pages in all: their space is to be given back. `give_returned` makes them free
-    /// again.
+    /// for `keep` pages in all and for what is promised: their space is to be given back.
+    /// `give_returned` makes them free again.
     pub fn take_to_return(&mut self, pages_min: u32, keep: u64) -> Vec<Extent> {
         let full: Vec<Extent> = self.free.iter().flat_map(|run| self.holes.solid(run)).collect();
         let all: u64 = full.iter().map(|run| u64::from(run.pages)).sum();
         let mut left = all.saturating_sub(keep);
+        let promised = self.promised_run(&full);
         for run in full.into_iter().rev() {
-            let pages = u64::from(run.pages).min(left) as u32;
+            let kept = promised.filter(|kept| kept.start == run.start).map_or(0, |kept| kept.pages);
+            let pages = u64::from(run.pages - kept).min(left) as u32;
             if pages < pages_min {
                 continue;
             }
@@ -297,6 +300,7 @@ impl Space {
     /// somebody holds and pages that somebody looks at.
     /// `forget`: whether the pool holds nothing of a page, from now on.
     pub fn settle(&mut self, forget: &dyn Fn(PageId) -> bool) {
+        self.promised.outlive();
         for page in std::mem::take(&mut self.settling).into_iter().flat_map(Extent::pids) {
             let page = Extent { start: page, pages: 1 };
             if !self.free_if_idle(page, forget) {
@@ -354,7 +358,7 @@ impl Space {
         let page_count = self.page_count.checked_add(more.saturating_sub(free));
         let page_count = page_count.filter(|count| *count <= PAGE_COUNT_MAX);
         let page_count = page_count.ok_or(StorageError::Full)?;
-        let longest = self.free.longest_without(end, more);
+        let longest = self.free.longest_without(Extent { start: end, pages: more });
         let wanted = Space::pages_with_reserve(page_count, longest, keep);
         if wanted > held {
             return Ok(Take::Grow(wanted));

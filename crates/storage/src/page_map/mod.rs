@@ -2,6 +2,7 @@
 //! durable needs, and stays there until the page has another one (`docs/format/places.md`).
 
 mod ages;
+mod claims;
 mod extents;
 pub(crate) mod map_page;
 pub(crate) mod moves;
@@ -21,6 +22,8 @@ use crate::page::{self, PageId};
 use crate::places::{Entry, Owner, PlaceRecords, places_len};
 use crate::planted;
 use crate::space::Placed;
+pub(crate) use claims::Claim;
+use claims::{RESERVED_EXTENTS_MIN, reserved_extents};
 use extents::{Extents, Purpose};
 
 /// Places that are kept free beside those of the dirty pages: for changes that are on their way,
@@ -31,22 +34,8 @@ const SPARE_PLACES: usize = 96;
 /// use for that alone.
 const KEPT_PART: u64 = 8;
 
-/// The part of the extents, and how many at least, that are kept for the cleaner on a full disk,
-/// and as many for what frees space.
-const RESERVED_PART: usize = 32;
-const RESERVED_EXTENTS_MIN: usize = 2;
-
 /// The part of the extents, as many of which free space keeps that is not given back.
 const RETURNED_PART: usize = 8;
-
-/// The party that wants places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claim {
-    /// Any change.
-    Ordinary,
-    /// Work that frees space, if not at once: it gets at what is reserved.
-    Freeing,
-}
 
 /// Parts of a file whose pages lie out of place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -133,6 +122,14 @@ impl State {
         entry.copied().unwrap_or_default()
     }
 
+    /// Gives out a place for an image that is written; `None` when there is none.
+    fn take_for(&mut self, owner: Owner, freed: &mut Vec<Extent>) -> Option<PageId> {
+        let before = Some(self.newest(owner).place).filter(|place| *place != 0);
+        let place = self.extents.take(Purpose::Written(before), freed)?;
+        self.stats.written += 1;
+        Some(place)
+    }
+
     /// The newest map does not name this image of `owner` any more.
     fn leave(&mut self, owner: Owner, before: Entry, freed: &mut Vec<Extent>) {
         let is_durable = !self.durable.contains_key(&owner)
@@ -214,7 +211,7 @@ impl PageMap {
         if !freed.is_empty() {
             state.idle_at = None;
         }
-        let reserved = (state.extents.used_count() / RESERVED_PART).max(RESERVED_EXTENTS_MIN);
+        let reserved = reserved_extents(state.extents.used_count());
         self.reserved.store(reserved * self.extent_pages as usize, Ordering::Relaxed);
         let is_sparse = state.is_sparse(self.fill_percent);
         self.is_sparse.store(is_sparse, Ordering::Relaxed);
@@ -240,30 +237,6 @@ impl PageMap {
         self.left.load(Ordering::Acquire)
     }
 
-    /// True if more pages should be changed only when there are more places: there are to be some
-    /// for all `dirty` pages and for the map.
-    pub fn is_short(&self, dirty: usize, claim: Claim) -> bool {
-        let reserved = match claim {
-            Claim::Ordinary => 2 * self.reserved.load(Ordering::Relaxed),
-            Claim::Freeing => self.reserved.load(Ordering::Relaxed),
-        };
-        self.left.load(Ordering::Acquire) < dirty + SPARE_PLACES + reserved
-    }
-
-    /// Makes sure of places for so many dirty pages, and of some more.
-    ///
-    /// # Errors
-    /// `Full`; `Io` when the disk is full.
-    pub async fn reserve(&self, dirty: usize, claim: Claim) -> Result<()> {
-        while self.is_short(dirty, claim) {
-            let _one = self.growing.acquire().await;
-            if self.is_short(dirty, claim) {
-                self.add_extent().await?;
-            }
-        }
-        Ok(())
-    }
-
     /// The caller is the one who grows.
     async fn add_extent(&self) -> Result<()> {
         let extent = self.ground.take(self.extent_pages).await?;
@@ -279,13 +252,8 @@ impl PageMap {
         let mut taken = Taken { map: self, places: Vec::with_capacity(owners.len()) };
         loop {
             self.change(|state, freed| {
-                for owner in &owners[taken.places.len()..] {
-                    let before = Some(state.newest(*owner).place).filter(|place| *place != 0);
-                    let purpose = Purpose::Written(before);
-                    let Some(place) = state.extents.take(purpose, freed) else { break };
-                    taken.places.push(place);
-                    state.stats.written += 1;
-                }
+                let next = |owner: &Owner| state.take_for(*owner, freed);
+                taken.places.extend(owners[taken.places.len()..].iter().map_while(next));
             });
             if taken.places.len() == owners.len() {
                 return Ok(taken);

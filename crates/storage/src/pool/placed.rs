@@ -8,7 +8,7 @@ use runtime::IoBuf;
 use super::Pool;
 use crate::error::Result;
 use crate::page::{self, PageId};
-use crate::page_map::{Claim, PageMap};
+use crate::page_map::{Claim, PageMap, Taken};
 use crate::places::Owner;
 
 impl Pool {
@@ -35,6 +35,19 @@ impl Pool {
         }
         let owners: Vec<Owner> = images.iter().map(|(owner, _)| *owner).collect();
         let taken = map.take(&owners).await.inspect_err(|e| self.after_failed_write(e))?;
+        self.write_taken(map, taken, images).await
+    }
+
+    /// Writes sealed images to the places that were given out for them.
+    ///
+    /// # Errors
+    /// As `write_images`.
+    pub(crate) async fn write_taken(
+        &self,
+        map: &PageMap,
+        taken: Taken<'_>,
+        images: Vec<(Owner, IoBuf)>,
+    ) -> Result<()> {
         let sum =
             |(owner, image): &(Owner, IoBuf)| (*owner, page::stored_checksum(image.as_slice()));
         let owners: Vec<(Owner, u32)> = images.iter().map(sum).collect();

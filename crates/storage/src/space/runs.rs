@@ -45,11 +45,16 @@ impl FreeRuns {
         self.by_len.last().map_or(0, |(pages, _)| *pages)
     }
 
-    /// Length of the longest run when so many pages of the run at `start` are taken.
-    pub fn longest_without(&self, start: PageId, pages: u32) -> u32 {
-        let other = self.by_len.iter().rev().find(|(_, other)| *other != start);
+    /// Length of the longest run when these pages are taken, if a run has them.
+    pub fn longest_without(&self, taken: Extent) -> u32 {
+        let run = self.last_before(taken.start.saturating_add(1));
+        let Some(run) = run.filter(|run| run.start + run.pages > taken.start) else {
+            return self.longest();
+        };
+        let other = self.by_len.iter().rev().find(|(_, start)| *start != run.start);
         let other = other.map_or(0, |(pages, _)| *pages);
-        other.max(self.at(start).saturating_sub(pages))
+        let end = taken.start.saturating_add(taken.pages);
+        other.max(taken.start - run.start).max((run.start + run.pages).saturating_sub(end))
     }
 
     /// Length of the run that begins at `start`, or 0.

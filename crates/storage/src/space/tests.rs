@@ -66,8 +66,8 @@ fn pages_whose_space_was_given_back_get_some_before_they_are_given_out() {
                     space.give(taken.swap_remove(at));
                 }
                 _ => {
-                    match space.take(1 + prng.below(20) as u32, u32::MAX, 0).expect("there is room")
-                    {
+                    let (pages, held) = (1 + prng.below(20) as u32, space.page_count());
+                    match space.take(pages, held, 0).expect("there is room") {
                         Take::Taken(run) => {
                             assert!(run.pids().all(|pid| !holes.contains(&pid)), "seed {seed}");
                             taken.push(run);
@@ -78,7 +78,10 @@ fn pages_whose_space_was_given_back_get_some_before_they_are_given_out() {
                             space.fill(run);
                             filled += 1;
                         }
-                        Take::Grow(_) => panic!("the file is long enough"),
+                        Take::Grow(wanted) => {
+                            assert_eq!(wanted, held + pages, "seed {seed}");
+                            taken.push(pages_of(space.take(pages, wanted, 0)));
+                        }
                     }
                 }
             }
@@ -86,6 +89,60 @@ fn pages_whose_space_was_given_back_get_some_before_they_are_given_out() {
             assert_eq!(2 + in_use + space.free_pages(), u64::from(space.page_count()));
         }
         assert!(filled > 5, "seed {seed}: {filled}");
+    }
+}
+
+/// A space of `pages` free pages, of which those in `solid` have space.
+fn with_holes(pages: u32, solid: &[Extent]) -> Space {
+    let mut space = Space::new(2 + pages, &[Extent { start: 2, pages }]);
+    space.assume_holes();
+    solid.iter().for_each(|run| space.fill(*run));
+    space
+}
+
+#[test]
+fn pages_that_have_space_are_taken_first_wherever_they_lie() {
+    let solid = Extent { start: 30, pages: 10 };
+    let mut space = with_holes(100, &[solid]);
+    let held = space.page_count();
+    assert_eq!(pages_of(space.take(6, held, 0)), Extent { start: 30, pages: 6 });
+    // Then those behind the others, as far as there is space; holes come last.
+    assert_eq!(pages_of(space.take(6, held + 6, 0)), Extent { start: held, pages: 6 });
+    let Ok(Take::Fill(filled)) = space.take(6, held + 6, 0) else { panic!("there is no space") };
+    assert_eq!(filled, Extent { start: 2, pages: 6 });
+    space.fill(filled);
+    assert_eq!(pages_of(space.take(6, held + 6, 0)), filled);
+    assert_eq!(space.free_pages(), 100 - 12);
+}
+
+#[test]
+fn holes_get_space_before_they_are_promised_and_keep_it() {
+    let solid = [Extent { start: 30, pages: 10 }, Extent { start: 60, pages: 25 }];
+    let mut space = with_holes(100, &solid);
+    let held = space.page_count();
+    assert!(matches!(space.promise(20, held), Ok(Take::Taken(()))));
+    let Ok(Take::Fill(filled)) = space.promise(40, held) else { panic!("there is no such run") };
+    assert_eq!(filled, Extent { start: 2, pages: 40 });
+    let Ok(Take::Grow(wanted)) = space.promise(101, held) else { panic!("no run is so long") };
+    assert_eq!(wanted, held + 101);
+    assert!(matches!(space.promise(101, wanted), Ok(Take::Taken(()))));
+    space.fill(filled);
+    assert!(matches!(space.promise(40, held), Ok(Take::Taken(()))));
+}
+
+#[test]
+fn space_that_was_promised_is_not_given_back_before_the_next_checkpoint_but_one() {
+    let solid = [Extent { start: 2, pages: 8 }, Extent { start: 30, pages: 50 }];
+    let mut space = with_holes(100, &solid);
+    let held = space.page_count();
+    assert!(matches!(space.promise(20, held), Ok(Take::Taken(()))));
+    for returned in
+        [&[Extent { start: 50, pages: 30 }, solid[0]][..], &[], &[Extent { start: 30, pages: 20 }]]
+    {
+        let runs = space.take_to_return(1, 0);
+        assert_eq!(runs, returned);
+        runs.into_iter().for_each(|run| space.give_returned(run, true));
+        space.settle(&|_| true);
     }
 }
 

@@ -170,9 +170,9 @@ impl StoreInner {
             return Ok(());
         }
         // What others were promised is there still when the run is taken.
-        match self.ground_allocator().grow(self.pages_with_checkpoint(wanted)).await {
+        match self.make_room(wanted).await {
             Err(error) if error.is_disk_full() => return Ok(()),
-            grown => grown?,
+            made => made?,
         }
         let run = match self.ground_allocator().take(wanted).await {
             Err(error) if error.is_disk_full() => return Ok(()),

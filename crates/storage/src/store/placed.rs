@@ -42,9 +42,9 @@ impl StoreInner {
         self.ground_allocator().space()
     }
 
-    /// Pages that the file has then, for a checkpoint of all that has changed and `pages` new
-    /// pages.
-    pub(super) fn pages_with_places(&self, map: &PageMap, pages: u32, changed: u32) -> u32 {
+    /// Free places in a row that are enough for a checkpoint of all that has changed and `pages`
+    /// new pages, whatever is taken first.
+    pub(super) fn places_of_checkpoint(&self, map: &PageMap, pages: u32, changed: u32) -> u32 {
         let dirty = self.pool.dirty() + (changed + pages) as usize;
         let wanted = dirty + map.map_pages_wanted(dirty);
         let extent_pages = map.extent_pages() as usize;
@@ -54,9 +54,7 @@ impl StoreInner {
         let records = map.records_len(missing / extent_pages + 1, map.map_pages_wanted(dirty));
         let bytes = encoded_len(trees, extents) + records;
         let directory = bytes.div_ceil(meta::capacity(self.pool.page_size()));
-        let ground = self.ground();
-        let needed = u32::try_from(missing + directory).unwrap_or(u32::MAX).saturating_add(pages);
-        ground.page_count().saturating_add(if ground.longest_run() >= needed { 0 } else { needed })
+        u32::try_from(missing + directory).unwrap_or(u32::MAX).saturating_add(pages)
     }
 
     /// Writes all dirty pages, the map and the directory. The pages are clean then: a checkpoint

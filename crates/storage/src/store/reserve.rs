@@ -27,7 +27,12 @@ impl Store {
     /// True if there is space for that already: [`Store::reserve`] does nothing then.
     pub fn has_reserved(&self, pages: u32) -> bool {
         let inner = &self.inner;
-        inner.pages_with_checkpoint(pages) <= inner.ground_allocator().held()
+        match &inner.pool.map {
+            Some(map) => {
+                map.ground().promises(inner.places_of_checkpoint(map, pages, CHANGED_PAGES_MAX))
+            }
+            None => inner.pages_with_checkpoint(pages) <= inner.allocator.held(),
+        }
     }
 
     /// Lets the reserve for what frees space be used until the guard is dropped.
@@ -40,22 +45,27 @@ impl StoreInner {
     /// Makes sure of space for a checkpoint of all that has changed and of `pages` new pages.
     pub(super) async fn reserve(&self, pages: u32) -> Result<()> {
         loop {
-            let page_count = self.pages_with_checkpoint(pages);
-            if page_count > PAGE_COUNT_MAX {
-                return Err(StorageError::Full);
-            }
-            match self.ground_allocator().grow(page_count).await {
+            match self.make_room(pages).await {
                 Err(error) if error.is_disk_full() && self.give_something() => {}
-                grown => return grown,
+                made => return made,
             }
         }
     }
 
-    /// Pages that the file has then.
-    pub(super) fn pages_with_checkpoint(&self, pages: u32) -> u32 {
+    /// The same, without anything that is kept for later.
+    pub(super) async fn make_room(&self, pages: u32) -> Result<()> {
         if let Some(map) = &self.pool.map {
-            return self.pages_with_places(map, pages, CHANGED_PAGES_MAX);
+            let places = self.places_of_checkpoint(map, pages, CHANGED_PAGES_MAX);
+            return map.ground().promise(places).await;
         }
+        match self.pages_with_checkpoint(pages) {
+            page_count if page_count > PAGE_COUNT_MAX => Err(StorageError::Full),
+            page_count => self.allocator.grow(page_count).await,
+        }
+    }
+
+    /// Pages that a file whose pages lie in place has then.
+    fn pages_with_checkpoint(&self, pages: u32) -> u32 {
         let trees = self.trees().len() + 1;
         let space = self.space();
         // Each page that is taken or freed meanwhile may cut an extent in two.

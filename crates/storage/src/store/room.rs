@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::StoreInner;
 use crate::error::Result;
 use crate::extent::Extent;
-use crate::page_map::{Claim, PageMap};
+use crate::page_map::{Claim, PageMap, Taken};
+use crate::places::Owner;
 
 impl StoreInner {
     /// A claim as it counts now: who has the reserve for a while frees space.
@@ -32,23 +33,35 @@ impl StoreInner {
     /// # Errors
     /// `Io` when the disk is full; `Poisoned`.
     pub async fn relieve(self: &Arc<Self>, claim: Claim) -> Result<()> {
-        self.reserve_places(0, claim).await?;
+        let reserve = || self.pool.reserve_places(0, self.claim(claim));
+        match reserve().await {
+            Err(error) if error.is_disk_full() => {
+                self.clean_for_room().await;
+                reserve().await?;
+            }
+            reserved => reserved?,
+        }
         self.pool.relieve_of_kept().await
     }
 
-    /// Makes sure of places for the dirty pages and so many more, in a file whose pages lie out of
-    /// place. Where the disk is full, what can be cleaned is.
+    /// Takes places for images of pages that are not in the pool. Where the disk is full, what can
+    /// be cleaned is.
     ///
     /// # Errors
     /// `Full`; `Io` when the disk is full.
-    pub async fn reserve_places(&self, more: usize, claim: Claim) -> Result<()> {
-        let claim = self.claim(claim);
-        match self.pool.reserve_places(more, claim).await {
+    pub async fn take_places<'m>(
+        &self,
+        map: &'m PageMap,
+        owners: &[Owner],
+        claim: Claim,
+    ) -> Result<Taken<'m>> {
+        let take = || map.take_claimed(owners, self.claim(claim), || self.pool.dirty());
+        match take().await {
             Err(error) if error.is_disk_full() => {
                 self.clean_for_room().await;
-                self.pool.reserve_places(more, claim).await
+                take().await
             }
-            reserved => reserved,
+            taken => taken,
         }
     }
 

@@ -11,7 +11,8 @@ use crate::extent::Extent;
 use crate::node::build::{Entries, Shape, build, bytes_needed, separator};
 use crate::node::{Node, Value};
 use crate::page::{self, Identity, PageId};
-use crate::page_map::Claim;
+use crate::page_map::{Claim, PageMap};
+use crate::places::Owner;
 use crate::store::StoreInner;
 use crate::store::draft::Draft;
 use crate::tree::shared::TreeShared;
@@ -383,8 +384,8 @@ impl Run {
         let (claim, offset) = (Arc::clone(claim), pool.offset(start));
         self.writing = Some(runtime::spawn(async move {
             let pool = &claim.store.pool;
-            if pool.map.is_some() {
-                return write_out_of_place(&claim.store, start, &buffer).await;
+            if let Some(map) = &pool.map {
+                return write_out_of_place(&claim.store, map, start, &buffer).await;
             }
             let written = pool.file().write_all_at(buffer, offset).await.0;
             let written = written.map_err(|error| StorageError::io("write a bulk load", &error));
@@ -408,9 +409,15 @@ impl Run {
 
 /// Writes consecutive pages to new places. Those of pages that are dirty in the pool stay free for
 /// them.
-async fn write_out_of_place(store: &StoreInner, start: PageId, pages: &IoBuf) -> Result<()> {
+async fn write_out_of_place(
+    store: &StoreInner,
+    map: &PageMap,
+    start: PageId,
+    pages: &IoBuf,
+) -> Result<()> {
     let images = pages.as_slice().chunks(store.pool.page_size()).map(IoBuf::copy_of);
-    let images: Vec<(PageId, IoBuf)> = (start..).zip(images).collect();
-    store.reserve_places(images.len(), Claim::Ordinary).await?;
-    store.pool.write_images(images).await
+    let images: Vec<(Owner, IoBuf)> = (start..).map(Owner::Page).zip(images).collect();
+    let owners: Vec<Owner> = images.iter().map(|(owner, _)| *owner).collect();
+    let taken = store.take_places(map, &owners, Claim::Ordinary).await?;
+    store.pool.write_taken(map, taken, images).await
 }
