@@ -5,8 +5,9 @@ use runtime::IoBuf;
 use runtime::fs::File;
 
 use super::failed;
+use super::record::RECORD_PAGES_MAX;
 use crate::directory::Directory;
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::header::Header;
 use crate::log::place::LogPlace;
 use crate::meta;
@@ -14,6 +15,10 @@ use crate::page::{self, Identity, PageId};
 use crate::page_map;
 use crate::page_map::map_page;
 use crate::places::{Entry, PlaceRecords};
+
+/// Images of the map and the directory that are written at a time: as many as a record of the
+/// archive has.
+const IMAGES_MAX: usize = RECORD_PAGES_MAX as usize;
 
 /// The file, its map and its extents.
 pub(super) struct PlacedFile<'f> {
@@ -53,20 +58,14 @@ impl<'f> PlacedFile<'f> {
         pid < self.map.len() as u64
     }
 
-    /// Writes sealed images of pages that follow each other.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub async fn put(&mut self, first: PageId, images: &[u8]) -> Result<()> {
-        for (pid, image) in (first..).zip(images.chunks(self.page_size)) {
-            let place = match self.map[pid as usize].place {
-                0 => self.take(),
-                place => place,
-            };
-            self.map[pid as usize] = Entry { place, checksum: page::stored_checksum(image) };
-            self.write(place, IoBuf::copy_of(image)).await?;
-        }
-        Ok(())
+    /// The place to which the sealed image of this page is to be written.
+    pub fn place_of(&mut self, pid: PageId, image: &[u8]) -> PageId {
+        let place = match self.map[pid as usize].place {
+            0 => self.take(),
+            place => place,
+        };
+        self.map[pid as usize] = Entry { place, checksum: page::stored_checksum(image) };
+        place
     }
 
     /// A place behind all others.
@@ -87,31 +86,65 @@ impl<'f> PlacedFile<'f> {
     /// `Io`.
     pub async fn finish(mut self, directory: &Directory, header: Header) -> Result<Header> {
         let map = std::mem::take(&mut self.map);
-        for piece in map_page::pieces(self.page_size, header.checkpoint, &map) {
-            let entry =
-                Entry { place: self.take(), checksum: page::stored_checksum(piece.as_slice()) };
-            self.records.map_pages.push(entry);
-            self.write(entry.place, piece).await?;
+        let mut pieces = map_page::pieces(self.page_size, header.checkpoint, &map).peekable();
+        while pieces.peek().is_some() {
+            let mut images = vec![];
+            for piece in pieces.by_ref().take(IMAGES_MAX) {
+                let checksum = page::stored_checksum(piece.as_slice());
+                let place = self.take();
+                self.records.map_pages.push(Entry { place, checksum });
+                images.push((place, piece));
+            }
+            put_images(self.file, self.page_size, images).await?;
         }
         let (trees, free) = (directory.trees.clone(), directory.free.clone());
         let bytes = Directory { trees, free, places: self.records.clone() }.encode();
         let meta_pid = self.end;
-        for (at, payload) in (0..).zip(bytes.chunks(meta::capacity(self.page_size))) {
-            let pid = meta_pid + at;
-            let mut image = IoBuf::alloc(self.page_size);
-            let identity = Identity { pid, tree: 0, epoch: header.checkpoint };
-            meta::build(image.as_mut_slice(), identity, payload);
-            page::seal(image.as_mut_slice(), pid);
-            self.write(pid, image).await?;
-            self.end = pid + 1;
+        let payloads: Vec<&[u8]> = bytes.chunks(meta::capacity(self.page_size)).collect();
+        for payloads in payloads.chunks(IMAGES_MAX) {
+            let images = (self.end..).zip(payloads).map(|(pid, payload)| {
+                let identity = Identity { pid, tree: 0, epoch: header.checkpoint };
+                let mut image = IoBuf::alloc(self.page_size);
+                meta::build(image.as_mut_slice(), identity, payload);
+                page::seal(image.as_mut_slice(), pid);
+                (pid, image)
+            });
+            put_images(self.file, self.page_size, images.collect()).await?;
+            self.end += payloads.len() as u32;
         }
         let log = LogPlace { pid: self.end, ..header.log };
         let (meta_pages, page_count) = (self.end - meta_pid, self.end + log.pages);
         Ok(Header { meta_pid, meta_pages, log, page_count, ..header })
     }
+}
 
-    async fn write(&self, place: PageId, image: IoBuf) -> Result<()> {
-        let offset = u64::from(place) * self.page_size as u64;
-        self.file.write_all_at(image, offset).await.0.map_err(failed("write the restored file"))
+/// Writes images to places of a file: those that follow each other in one request, all of them in
+/// flight together.
+///
+/// # Errors
+/// `Io`.
+pub(super) async fn put_images(
+    file: &File,
+    page_size: usize,
+    mut images: Vec<(PageId, IoBuf)>,
+) -> Result<()> {
+    images.sort_by_key(|(place, _)| *place);
+    let mut writes = Vec::new();
+    let mut images = images.into_iter().peekable();
+    while let Some((first, image)) = images.next() {
+        let mut run = vec![image];
+        let follows = |place: PageId, run: &[IoBuf]| place as usize == first as usize + run.len();
+        while let Some((_, image)) = images.next_if(|(place, _)| follows(*place, &run)) {
+            run.push(image);
+        }
+        let (file, offset) = (file.clone(), u64::from(first) * page_size as u64);
+        writes.push(runtime::spawn(async move { file.write_vectored_all_at(run, offset).await.0 }));
     }
+    let mut outcome = Ok(());
+    for write in writes {
+        let written = write.await.map_err(|_| StorageError::Stopped);
+        outcome =
+            outcome.and(written.and_then(|done| done.map_err(failed("write the restored file"))));
+    }
+    outcome
 }

@@ -8,7 +8,7 @@ use runtime::IoBuf;
 use runtime::fs::{self, File, OpenOptions};
 
 use super::failed;
-use super::placed::PlacedFile;
+use super::placed::{PlacedFile, put_images};
 use super::record::{Head, SegmentId};
 use super::segment::{self, Survey};
 use crate::error::{Result as Stored, StorageError};
@@ -377,34 +377,26 @@ async fn put_pages(
     let segment = segment::open(folder, step.id).await?;
     for head in &step.pages {
         let content = segment.content(*head).await?.ok_or_else(damaged)?;
-        let mut at = 0;
-        while at < content.len() {
-            let pid = pid_at(&content, at, page_size).ok_or_else(damaged)?;
-            let mut end = at + page_size;
-            let follows = |end: usize| (end - at) as u64 / page_size as u64 + pid;
-            while pid_at(&content, end, page_size) == Some(follows(end)) {
-                end += page_size;
-            }
-            let run = &content[at..end];
-            match &mut placed {
-                Some(placed) if placed.knows(follows(end) - 1) => {
-                    placed.put(pid as PageId, run).await?;
-                }
+        let mut images = vec![];
+        for image in content.chunks(page_size) {
+            let pid = pid_of(image, page_size).ok_or_else(damaged)?;
+            let place = match &mut placed {
+                Some(placed) if placed.knows(u64::from(pid)) => placed.place_of(pid, image),
                 Some(_) => return Err(damaged()),
-                None => write(file, IoBuf::copy_of(run), pid * page_size as u64).await?,
-            }
-            at = end;
+                None => pid,
+            };
+            images.push((place, IoBuf::copy_of(image)));
         }
+        put_images(file, page_size, images).await?;
         progress.add(content.len() as u64);
     }
     Ok(())
 }
 
-/// Which page the image is that lies here, if it is intact.
-fn pid_at(content: &[u8], at: usize, page_size: usize) -> Option<u64> {
-    let image = content.get(at..at + page_size)?;
-    page::check_any(image).ok()?;
-    Some(page::stored_pid(image)).filter(|pid| (2..=u64::from(u32::MAX)).contains(pid))
+/// Which page the image is of, if it is intact.
+fn pid_of(image: &[u8], page_size: usize) -> Option<PageId> {
+    page::check_any(Some(image).filter(|image| image.len() == page_size)?).ok()?;
+    PageId::try_from(page::stored_pid(image)).ok().filter(|pid| *pid >= 2)
 }
 
 /// The log's run: these frames, and zeros.

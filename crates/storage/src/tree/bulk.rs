@@ -55,7 +55,9 @@ struct Level {
 /// Pages that are filled and written together.
 struct Run {
     extent: Extent,
-    buffer: Option<IoBuf>,
+    /// One buffer for all of them, or, where each page may go elsewhere, one for each: nothing is
+    /// copied on its way to the file.
+    buffers: Vec<IoBuf>,
     /// The write of the run before, which goes on while this one is filled.
     writing: Option<JoinHandle<Result<()>>>,
     filled: u32,
@@ -350,7 +352,7 @@ impl Run {
     fn new(run_pages_max: u32) -> Run {
         let run_pages = FIRST_RUN_PAGES.min(run_pages_max);
         let extent = Extent { start: 0, pages: 0 };
-        Run { extent, buffer: None, writing: None, filled: 0, run_pages, run_pages_max }
+        Run { extent, buffers: vec![], writing: None, filled: 0, run_pages, run_pages_max }
     }
 
     /// Number of the page that `page_mut` gives; begins a new run when this one is full.
@@ -359,17 +361,19 @@ impl Run {
             self.write(claim).await?;
             self.extent = claim.store.allocator.take_for_load(claim.load, self.run_pages).await?;
             self.filled = 0;
-            let bytes = self.run_pages as usize * claim.store.pool.page_size();
-            self.buffer = Some(IoBuf::alloc(bytes));
+            let (pages, pool) = (self.run_pages as usize, &claim.store.pool);
+            self.buffers = match &pool.map {
+                Some(_) => (0..pages).map(|_| IoBuf::alloc(pool.page_size())).collect(),
+                None => vec![IoBuf::alloc(pages * pool.page_size())],
+            };
             self.run_pages = (2 * self.run_pages).min(self.run_pages_max);
         }
         Ok(self.extent.start + self.filled)
     }
 
     fn page_mut(&mut self, page_size: usize) -> &mut [u8] {
-        let at = self.filled as usize * page_size;
-        let buffer = self.buffer.as_mut().expect("a run with pages has a buffer");
-        &mut buffer.as_mut_slice()[at..at + page_size]
+        let (at, len) = (self.filled as usize * page_size, self.buffers[0].len());
+        &mut self.buffers[at / len].as_mut_slice()[at % len..][..page_size]
     }
 
     /// Begins to write the filled pages, by a task of its own: a loader that is dropped does not
@@ -377,17 +381,20 @@ impl Run {
     /// in memory.
     async fn write(&mut self, claim: &Arc<LoadClaim>) -> Result<()> {
         self.finish_write().await?;
-        let Some(mut buffer) = self.buffer.take() else { return Ok(()) };
-        let pool = &claim.store.pool;
-        buffer.truncate(self.filled as usize * pool.page_size());
-        let start = self.extent.start;
-        let (claim, offset) = (Arc::clone(claim), pool.offset(start));
+        let mut buffers = std::mem::take(&mut self.buffers);
+        if buffers.is_empty() {
+            return Ok(());
+        }
+        let (claim, start, filled) = (Arc::clone(claim), self.extent.start, self.filled as usize);
         self.writing = Some(runtime::spawn(async move {
             let pool = &claim.store.pool;
             if let Some(map) = &pool.map {
-                return write_out_of_place(&claim.store, map, start, &buffer).await;
+                buffers.truncate(filled);
+                return write_out_of_place(&claim.store, map, start, buffers).await;
             }
-            let written = pool.file().write_all_at(buffer, offset).await.0;
+            let mut buffer = buffers.remove(0);
+            buffer.truncate(filled * pool.page_size());
+            let written = pool.file().write_all_at(buffer, pool.offset(start)).await.0;
             let written = written.map_err(|error| StorageError::io("write a bulk load", &error));
             written.inspect_err(|error| pool.after_failed_write(error))
         }));
@@ -413,9 +420,8 @@ async fn write_out_of_place(
     store: &StoreInner,
     map: &PageMap,
     start: PageId,
-    pages: &IoBuf,
+    images: Vec<IoBuf>,
 ) -> Result<()> {
-    let images = pages.as_slice().chunks(store.pool.page_size()).map(IoBuf::copy_of);
     let images: Vec<(Owner, IoBuf)> = (start..).map(Owner::Page).zip(images).collect();
     let owners: Vec<Owner> = images.iter().map(|(owner, _)| *owner).collect();
     let taken = store.take_places(map, &owners, Claim::Ordinary).await?;
