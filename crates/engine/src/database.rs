@@ -155,7 +155,7 @@ impl Database {
             merges: Arc::new(merges),
             device,
             beside: Beside::new(runtime.stats().len()),
-            plans: Plans::default(),
+            plans: Plans::new(shares.total),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),

@@ -28,16 +28,19 @@ const PLANS_MAX: usize = 256;
 /// Texts of this length and more are long ones.
 pub(crate) const LONG_TEXT_BYTES: usize = 2 << 10;
 
-/// Bytes of all long texts among them, of which a byte has some 120 bytes of logical plan, and as
-/// many of a physical one (an estimate): 16 MiB.
-const LONG_TEXTS_BYTES_MAX: usize = 64 << 10;
+/// Bytes of all long texts among them, at least. A byte of them has some 120 bytes of logical plan,
+/// and as many of a physical one (an estimate): 16 MiB.
+const LONG_TEXTS_BYTES_MIN: usize = 64 << 10;
+
+/// Bytes of all long texts among them, at most.
+const LONG_TEXTS_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of a database's memory for each byte of them: their plans take a 34th of it.
+const MEMORY_PER_LONG_TEXT: usize = 8 << 10;
 
 /// Bytes of the values of an execution that are put into a plan for all values: some hundred
 /// elements of an array. More of them are planned as constants, beside the workers.
 pub(crate) const VALUES_BYTES_MAX: usize = 4 << 10;
-
-/// Longer texts have no place there: they are planned each time.
-pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// Attempts to find a plan that is good for all values: the values of one may be odd, such as a pattern without
 /// wildcards.
@@ -72,8 +75,10 @@ pub(crate) enum Known {
 }
 
 /// The plans of a database.
-#[derive(Default)]
-pub(crate) struct Plans(Mutex<State>);
+pub(crate) struct Plans {
+    state: Mutex<State>,
+    long_bytes_max: usize,
+}
 
 #[derive(Default)]
 struct State {
@@ -84,8 +89,20 @@ struct State {
 }
 
 impl Plans {
+    /// No plans yet of a database with so many bytes of memory.
+    pub(crate) fn new(memory: usize) -> Plans {
+        let long_bytes_max =
+            (memory / MEMORY_PER_LONG_TEXT).clamp(LONG_TEXTS_BYTES_MIN, LONG_TEXTS_BYTES_MAX);
+        Plans { state: Mutex::default(), long_bytes_max }
+    }
+
+    /// True if a text of so many bytes has no place here: it is planned each time.
+    pub(crate) fn is_too_long(&self, bytes: usize) -> bool {
+        bytes > self.long_bytes_max
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn of(&self, key: &Key) -> Option<Known> {
@@ -107,7 +124,7 @@ impl Plans {
             state.forget_oldest(|_| true);
         }
         state.long_bytes += key.long_bytes();
-        while state.long_bytes > LONG_TEXTS_BYTES_MAX {
+        while state.long_bytes > self.long_bytes_max {
             state.forget_oldest(|key| key.long_bytes() > 0);
         }
         state.known.insert(key, (now, known));
@@ -157,3 +174,6 @@ impl Wish {
         Ok(generic.filter(is_like).map(Arc::new))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,9 +66,6 @@ const PLANNING_US_PER_NODE: f64 = 50.0;
 /// table: each is about as large as the logical one.
 const KEPT_MAX: usize = 2;
 
-/// Longest statement of which they are kept.
-const TEXT_BYTES_MAX: usize = 16 << 10;
-
 /// Attempts to keep one.
 const ATTEMPTS_MAX: u32 = 8;
 
@@ -101,6 +98,7 @@ pub struct Generic {
 }
 
 /// Physical plans that are good for many values.
+#[derive(Default)]
 struct PhysicalPlans {
     kept: Vec<Arc<PhysicalPlan>>,
     attempts: u32,
@@ -147,9 +145,7 @@ impl Generic {
         let query = crate::optimize::query::generic(ast, seen, options, values)?;
         let is_good = admitted::is_for_all_values(&query).map_err(from_library)?;
         let Some(depends) = recorder.depends().filter(|_| is_good) else { return Ok(None) };
-        let is_long = template.text().len() > TEXT_BYTES_MAX;
-        let attempts = if is_long { ATTEMPTS_MAX } else { 0 };
-        let physical = Mutex::new(PhysicalPlans { kept: vec![], attempts });
+        let physical = Mutex::default();
         let asks_moment =
             admitted::has_parameters_beyond(&query, parameter_count).map_err(from_library)?;
         Ok(Some(Generic {

@@ -8,7 +8,7 @@ use types::{Datum, SqlResult};
 
 use super::state::Session;
 use crate::planning::Planned;
-use crate::plans::{ATTEMPTS_MAX, Key, Known, TEXT_BYTES_MAX, VALUES_BYTES_MAX, Wish};
+use crate::plans::{ATTEMPTS_MAX, Key, Known, VALUES_BYTES_MAX, Wish};
 use crate::system::catalog::SystemCatalog;
 
 impl Session {
@@ -53,7 +53,7 @@ impl Session {
             Datum::Bytes(bytes) => bytes.len(),
             _ => 0,
         };
-        let is_long = template.text().len() > TEXT_BYTES_MAX
+        let is_long = self.database().plans().is_too_long(template.text().len())
             || values.iter().map(bytes).sum::<usize>() > VALUES_BYTES_MAX;
         if is_long || !values.iter().all(is_known) {
             return None;

@@ -32,8 +32,8 @@ use crate::physical::shared::SharedQuery;
 use crate::planner;
 use crate::walk::nodes::{Nodes, erased};
 
-/// A plan that costs more is made for its values: it takes longer than planning, and conditions on
-/// constants are tested faster than those on parameters.
+/// A plan with parameters that costs more is made for its values: it takes longer than planning, and
+/// conditions on constants are tested faster than those on parameters.
 const COST_MAX_US: f64 = 10_000.0;
 
 /// A physical plan for all values.
@@ -54,7 +54,7 @@ impl PhysicalPlan {
         own: &Plan,
         options: &PlannerOptions,
     ) -> SqlResult<Option<PhysicalPlan>> {
-        if own.root.cost > COST_MAX_US {
+        if generic.parameter_count > 0 && own.root.cost > COST_MAX_US {
             return Ok(None);
         }
         let mut making = Making { given, made: vec![], fixed: vec![] };
