@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plan::catalog::TableId;
 use runtime::sync::Cancel;
-use runtime::{IoCounters, RemoteHandle};
+use runtime::{Aborted, IoCounters, RemoteHandle};
 use sql::Statement;
 use storage::{Redo, TreeId, UndoSpace, planted};
 use txn::locks::mode::{LockKey, LockMode};
@@ -460,21 +460,28 @@ impl Block {
         }
     }
 
-    /// Makes what the block did visible to all and durable, and waits for that if it `waits` or has to; in a
-    /// task of its own, since a block that goes meanwhile would undo what is being committed. The number of
-    /// its version if it is not durable yet.
+    /// Makes what the block did visible to all and durable, and waits for that if it `waits` or has to. Once begun
+    /// it goes to its end, since a block that goes meanwhile would undo what is being committed. The number of its
+    /// version if it is not durable yet.
     ///
     /// # Errors
     /// 40001 when others have changed what a serializable transaction has read; those of storage. Nothing
     /// of the block stays then.
     pub(crate) async fn commit(self: Arc<Block>, waits: bool) -> SqlResult<Option<u64>> {
-        let committed = runtime::spawn(async move { self.commit_here(waits).await }).await;
-        committed.unwrap_or_else(|aborted| {
+        let aborted = |aborted: Aborted| {
             Err(SqlError::internal(format!("a transaction could not be ended: {aborted}")))
-        })
+        };
+        let (block, public) = (self.clone(), self.public.clone());
+        let committed = runtime::to_end(async move { block.commit_here(waits).await }).await;
+        let version = match committed.unwrap_or_else(aborted)? {
+            Committed::Seen(version) => return Ok(Some(version)),
+            Committed::Awaited(version) => version,
+        };
+        // Nothing is left to undo: who does not wait for it any more may go.
+        public.versions().settle(version, public.session_id()).await.map(|()| None)
     }
 
-    async fn commit_here(self: Arc<Block>, waits: bool) -> SqlResult<Option<u64>> {
+    async fn commit_here(self: Arc<Block>, waits: bool) -> SqlResult<Committed> {
         let (versions, right) = (self.public.versions(), self.right()?);
         let committed = match self.defines() {
             true => Committed::Awaited(self.public.define(&right, &self).await?),
@@ -490,16 +497,18 @@ impl Block {
         if let Some(right) = right {
             right.end().await;
         }
-        let acknowledged = match committed {
-            Committed::Seen(version) => Some(version),
-            Committed::Awaited(version) => {
-                versions.settle(version, self.public.session_id()).await?;
-                None
-            }
-        };
         let grown = std::mem::take(&mut self.state().grown);
-        self.public.look_at_columns(&grown);
-        Ok(acknowledged)
+        if !grown.is_empty() {
+            // They are looked at when all see their rows.
+            let public = self.public.clone();
+            drop(runtime::spawn(async move {
+                let (Committed::Seen(version) | Committed::Awaited(version)) = committed;
+                if public.versions().settle(version, None).await.is_ok() {
+                    public.look_at_columns(&grown);
+                }
+            }));
+        }
+        Ok(committed)
     }
 
     /// What has to end with the block.

@@ -53,8 +53,8 @@ impl Database {
     ///
     /// Outside of a block `reads` is what it has seen, if it is a transaction that is serializable and has read.
     ///
-    /// It is made in a task of its own, which has a part in the right to write: once begun it goes to its
-    /// end, also when nobody waits for it any more.
+    /// It has a part in the right to write: once begun it goes to its end, also when nobody waits for it any
+    /// more.
     ///
     /// # Errors
     /// Those of `change` and of storage, 40001 when others have changed what it has read; the catalog stays as it
@@ -72,7 +72,7 @@ impl Database {
         self.store().check_writable().map_err(fault::storage)?;
         let (store, change): (_, Box<Change>) = (self.store().clone(), Box::new(change));
         let changed = match self.block() {
-            Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
+            Some(block) => runtime::to_end(change_block(store, block.clone(), change)).await,
             None => {
                 let right = right.expect("who changes has the right to write");
                 let committing = Committing { reads, ..self.committing(right, None) };

@@ -10,6 +10,7 @@ pub(crate) mod constraints;
 pub(crate) mod deferred;
 pub(crate) mod delete;
 pub(crate) mod entries;
+mod few;
 pub(crate) mod foreign;
 pub(crate) mod in_parts;
 pub(crate) mod incoming;

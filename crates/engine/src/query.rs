@@ -18,6 +18,7 @@ use runtime::sync::{Cancel, Permits};
 use runtime::{Account, IoCounters};
 use storage::Depth;
 use txn::waiting::unless_cancelled;
+use types::cells::Cells;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
@@ -307,6 +308,17 @@ pub(crate) async fn few_rows(
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> SqlResult<Option<RecordBatch>> {
+    let rows = few_cells(catalog, plan, settings, watch).await?;
+    rows.map(|rows| exec::program_batch(plan, &rows)).transpose()
+}
+
+/// The same as rows of values.
+pub(crate) async fn few_cells(
+    catalog: &SystemCatalog,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    watch: &Watch<'_>,
+) -> SqlResult<Option<Cells>> {
     let Some(program) = plan.program.as_ref().filter(|_| may_be_programs(settings, watch)) else {
         return Ok(None);
     };

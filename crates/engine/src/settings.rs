@@ -24,7 +24,7 @@ use crate::device;
 use crate::device::Device;
 use commit::SynchronousCommit;
 use configuration::{Configuration, Origin};
-use setting::{Context, Home, Kind, Setting};
+use setting::{Context, Home, Kind, Setting, Unset};
 use value::Value;
 
 /// How queries are decomposed into tasks (anagodb, section 2).
@@ -265,6 +265,23 @@ impl Settings {
             Home::Fixed(_) => None,
         };
         found.unwrap_or_else(|| setting.default())
+    }
+
+    /// The word of a choice that is kept.
+    pub(crate) fn kept_word(&self, setting: &'static Setting) -> &str {
+        match (self.kept.get(setting.name), setting.unset) {
+            (Some(value), _) => value.text(),
+            (None, Unset::Is(word)) => word,
+            (None, Unset::Cores) => "",
+        }
+    }
+
+    /// True if a setting that is kept is `on`.
+    pub(crate) fn is_kept_on(&self, setting: &'static Setting) -> bool {
+        match self.kept.get(setting.name) {
+            Some(value) => value.flag(),
+            None => setting.unset == Unset::Is("on"),
+        }
     }
 
     /// As `pg_settings` has it: without the unit.

@@ -16,6 +16,7 @@ use storage::{Store, planted};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::locks::table::{DEADLOCK, LockWait, WriteRight};
 use txn::waiting::let_others;
+use types::cells::Cells;
 use types::{SqlError, SqlResult};
 
 use crate::activity::Activity;
@@ -61,6 +62,13 @@ pub(crate) struct Writing<'a> {
     pub(crate) right: Option<WriteRight>,
     /// The transaction has locked nothing but the definitions of the statement's tables.
     is_free: bool,
+}
+
+impl Finding {
+    /// The types of its columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.plan.root.schema
+    }
 }
 
 impl<'a> Writing<'a> {
@@ -347,16 +355,29 @@ impl<'a> Writing<'a> {
         plan: &Arc<Plan>,
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
-        let (db, settings) = (self.db, self.settings);
-        let batches = match self.session.trace() {
-            None => query::rows(db, catalog, plan, settings, watch, Duration::ZERO).await?.0,
-            Some(trace) => {
-                let ran = query::run(db, catalog, plan, settings, watch, Duration::ZERO).await?;
-                trace.note(plan, Some(ran.1));
-                ran.0
-            }
+        let few = match self.session.trace() {
+            None => query::few_rows(&catalog, plan, self.settings, &watch).await?,
+            Some(_) => None,
+        };
+        let batches = match few {
+            Some(few) => vec![few],
+            None => self.run_pipelines(catalog, plan).await?,
         };
         Ok((plan.root.schema.clone(), batches))
+    }
+
+    async fn run_pipelines(
+        &self,
+        catalog: SystemCatalog,
+        plan: &Arc<Plan>,
+    ) -> SqlResult<Vec<RecordBatch>> {
+        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
+        let (db, settings) = (self.db, self.settings);
+        let ran = query::run(db, catalog, plan, settings, watch, Duration::ZERO).await?;
+        if let Some(trace) = self.session.trace() {
+            trace.note(plan, Some(ran.1));
+        }
+        Ok(ran.0)
     }
 
     /// The query that finds the rows which a statement changes, or those that it adds; that makes its generic
@@ -404,12 +425,12 @@ impl<'a> Writing<'a> {
     }
 
     /// All rows that are found, where they are found by a program.
-    pub(crate) async fn found_few(&self, finding: &Finding) -> SqlResult<Option<RecordBatch>> {
+    pub(crate) async fn found_few(&self, finding: &Finding) -> SqlResult<Option<Cells>> {
         if self.session.trace().is_some() {
             return Ok(None);
         }
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
-        query::few_rows(&finding.catalog, &finding.plan, self.settings, &watch).await
+        query::few_cells(&finding.catalog, &finding.plan, self.settings, &watch).await
     }
 
     /// Begins to look for rows.
@@ -428,7 +449,7 @@ impl<'a> Writing<'a> {
 
     /// All rows that are found.
     pub(crate) async fn found(&self, finding: &Finding) -> SqlResult<Vec<RecordBatch>> {
-        Ok(self.run_plan(finding.catalog.clone(), &finding.plan).await?.1)
+        self.run_pipelines(finding.catalog.clone(), &finding.plan).await
     }
 
     /// The same in one batch.

@@ -84,7 +84,7 @@ impl From<SqlError> for Stopped {
     }
 }
 
-/// Runs the program of a plan; its rows, or `None` where there are more than a program has, or take
+/// Runs the program of a plan; its rows, of which [`program_batch`] makes vectors, or `None` where there are more than a program has, or take
 /// more time or memory.
 ///
 /// # Errors
@@ -93,17 +93,30 @@ pub async fn run_program(
     plan: &Plan,
     program: &Program,
     tables: &dyn RowTables,
-) -> SqlResult<Option<RecordBatch>> {
+) -> SqlResult<Option<Cells>> {
     let bindings = plan.bindings.as_ref();
     let bindings = bindings.ok_or_else(|| SqlError::internal("a program without parameters"))?;
     let given = &bindings.parameters;
     let run = Run { plan, program, tables, given, parameters: row_of(given.values.iter())? };
     let mut rows = run.rows(&plan.root);
     match poll_fn(|cx| caught(|| rows.as_mut().poll(cx))).await {
-        Ok(rows) => run.result(&rows).map(Some),
+        Ok(rows) => Ok(Some(rows)),
         Err(Stopped::TooMany) => Ok(None),
         Err(Stopped::Failed(error)) => Err(error),
     }
+}
+
+/// The rows of a program as a plan has them.
+///
+/// # Errors
+/// XX000 for rows of another plan.
+pub fn program_batch(plan: &Plan, rows: &Cells) -> SqlResult<RecordBatch> {
+    let schema = plan.root.relaxed();
+    let fields = schema.fields().iter().enumerate();
+    let columns = fields.map(|(at, field)| rows.vector(at, field.data_type()));
+    let columns = columns.collect::<SqlResult<Vec<_>>>()?;
+    let count = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &count).map_err(arrow)
 }
 
 /// Polls; a panic becomes XX000.
@@ -166,16 +179,6 @@ impl Run<'_> {
             true => rows,
             false => rows.columns(&scan.output),
         })
-    }
-
-    /// The rows as the statement's result.
-    fn result(&self, rows: &Cells) -> SqlResult<RecordBatch> {
-        let schema = self.plan.root.relaxed();
-        let fields = schema.fields().iter().enumerate();
-        let columns = fields.map(|(at, field)| rows.vector(at, field.data_type()));
-        let columns = columns.collect::<SqlResult<Vec<_>>>()?;
-        let count = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &count).map_err(arrow)
     }
 
     /// The rows for which the filter of a node is true.

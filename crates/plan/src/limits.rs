@@ -206,7 +206,15 @@ pub fn take(bytes: usize) -> SqlResult<()> {
 /// # Errors
 /// 53200.
 pub fn take_text(text: Option<&str>) -> SqlResult<()> {
-    match text.map_or(0, str::len) {
+    take_value(text.map_or(0, str::len))
+}
+
+/// The same of the bytes of any value.
+///
+/// # Errors
+/// 53200.
+pub fn take_value(bytes: usize) -> SqlResult<()> {
+    match bytes {
         bytes if bytes < LEAST_BYTES => Ok(()),
         // It becomes an element of a column, and is still there then.
         bytes => take(2 * bytes),

@@ -49,6 +49,7 @@ pub use ring::kind::RingKind;
 pub use runtime::{Handle, Runtime};
 pub use stats::WorkerStats;
 pub use task::aborted::Aborted;
+pub use task::begun::{to_end, unless_panicked};
 pub use task::frame::frame_bytes;
 pub use task::join::{JoinHandle, spawn};
 pub use task::remote::{RemoteHandle, spawn_anywhere, spawn_anywhere_detached, spawn_on};

@@ -5,12 +5,18 @@
 mod rings;
 
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use rings::{on_each, start};
-use runtime::{Aborted, Config, RingChoice, Runtime, interleave, spawn, spawn_on, time, yield_now};
+use runtime::{
+    Aborted, Config, RingChoice, Runtime, interleave, spawn, spawn_on, time, to_end,
+    unless_panicked, yield_now,
+};
 
 #[test]
 fn outputs_come_back() {
@@ -63,6 +69,58 @@ fn a_panic_reaches_who_waits_and_nobody_else() {
         assert_eq!(caught.unwrap_err().downcast_ref::<String>().unwrap(), "third");
         assert_eq!(runtime.block_on(|| async { 4 }), 4);
     });
+}
+
+#[test]
+fn what_has_begun_goes_to_its_end() {
+    on_each(1, |runtime| {
+        runtime.block_on(|| async {
+            let told = Rc::new(RefCell::new(vec![]));
+            let tell = |word| {
+                let told = told.clone();
+                move || told.borrow_mut().push(word)
+            };
+            // It begins where it is asked for, and is no task if it does not wait.
+            let at_once = tell("at once");
+            let mut first = Box::pin(to_end(async move { at_once() }));
+            assert!(polled(first.as_mut()).await);
+            assert_eq!(*told.borrow(), ["at once"]);
+            // What waits goes on, also when nobody waits for it.
+            let (begin, end) = (tell("begin"), tell("end"));
+            let mut second = Box::pin(to_end(async move {
+                begin();
+                time::sleep(Duration::from_micros(1)).await;
+                end();
+            }));
+            assert!(!polled(second.as_mut()).await);
+            drop(second);
+            while told.borrow().len() < 3 {
+                yield_now().await;
+            }
+            assert_eq!(*told.borrow(), ["at once", "begin", "end"]);
+            let panicked = |text: &str| Err(Aborted::Panicked(text.to_owned()));
+            let early: Result<(), _> = to_end(async { panic!("early") }).await;
+            assert_eq!(early, panicked("early"));
+            let late: Result<(), _> = to_end(async {
+                yield_now().await;
+                panic!("late")
+            })
+            .await;
+            assert_eq!(late, panicked("late"));
+            let here: Result<(), _> = unless_panicked(async {
+                yield_now().await;
+                panic!("here")
+            })
+            .await;
+            assert_eq!(here, panicked("here"));
+            assert_eq!(unless_panicked(async { 5 }).await, Ok(5));
+        });
+    });
+}
+
+/// Whether a future is done after one poll.
+async fn polled<F: Future>(mut future: Pin<&mut F>) -> bool {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
 }
 
 struct Noted(Rc<RefCell<Vec<&'static str>>>, &'static str);

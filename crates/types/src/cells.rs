@@ -21,9 +21,13 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::error::{SqlError, SqlResult};
 use crate::key::DECIMAL_NARROW_PRECISION;
+use crate::logical::{Column, LogicalType};
+use crate::parse::ColumnParser;
 use crate::row::texts::Texts;
+use crate::text::format_value;
 
-/// A value, its bytes borrowed.
+/// A value, its bytes borrowed. An array is its text, which is how rows are stored that have one; it has no form
+/// that a program computes with ([`has_form`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Null.
@@ -149,6 +153,21 @@ impl Cells {
         }
     }
 
+    /// Appends the value of a row of a vector to the row that is being made.
+    ///
+    /// # Errors
+    /// As [`value_of`], of which an array has none.
+    pub fn push_of(&mut self, array: &dyn Array, row: usize) -> SqlResult<()> {
+        match array.data_type() {
+            DataType::List(_) => match format_value(array, row) {
+                Some(text) => self.push_bytes(text.as_bytes()),
+                None => self.push(Value::Null),
+            },
+            _ => self.push(value_of(array, row)?),
+        }
+        Ok(())
+    }
+
     fn push_bytes(&mut self, bytes: &[u8]) {
         let start = u32::try_from(self.bytes.len()).expect("rows of a program are few");
         let len = u32::try_from(bytes.len()).expect("a value is no longer than a message");
@@ -246,6 +265,7 @@ impl Cells {
             DataType::FixedSizeBinary(16) => self.uuids(column),
             DataType::Utf8View => Ok(self.texts(column)),
             DataType::BinaryView => Ok(self.byte_strings(column)),
+            DataType::List(_) => self.lists(column, ty),
             _ => Err(SqlError::internal(format!("a row program with values of {ty}"))),
         }
     }
@@ -322,6 +342,21 @@ impl Cells {
         texts.finish()
     }
 
+    fn lists(&self, column: usize, ty: &DataType) -> SqlResult<ArrayRef> {
+        let none = || SqlError::internal(format!("an array of no type: {ty}"));
+        let ty = LogicalType::of_arrow(ty).ok_or_else(none)?;
+        let mut parser = ColumnParser::new(&Column { name: String::new(), ty, nullable: true });
+        for row in 0..self.count {
+            match self.value(row, column) {
+                Value::Bytes(bytes) => {
+                    parser.push(Some(std::str::from_utf8(bytes).expect("a text is UTF-8")))?;
+                }
+                _ => parser.push(None)?,
+            }
+        }
+        Ok(parser.finish())
+    }
+
     fn byte_strings(&self, column: usize) -> ArrayRef {
         let mut strings = Texts::<BinaryViewType>::new(self.count);
         for row in 0..self.count {
@@ -335,12 +370,12 @@ impl Cells {
 }
 
 /// The floating number that a word is.
-fn float(word: i64) -> f64 {
+pub(crate) fn float(word: i64) -> f64 {
     f64::from_bits(word.cast_unsigned())
 }
 
 /// The word of a floating number.
-pub(crate) fn word_of_float(value: f64) -> i64 {
+pub fn word_of_float(value: f64) -> i64 {
     value.to_bits().cast_signed()
 }
 

@@ -12,6 +12,7 @@ use arrow_array::{
 };
 
 use crate::array::{parse_bytes, parse_uuid};
+use crate::cells::{Cells, Value, word_of_float};
 use crate::datetime::{
     parse_date, parse_interval, parse_time, parse_timestamp, parse_timestamptz, speaks_of_now,
 };
@@ -138,6 +139,29 @@ impl Datum {
                 Cow::Owned(format_value(&self.formed(ty)?, 0)?)
             }
         })
+    }
+
+    /// Appends the value to the row that is being made, as one of the type.
+    ///
+    /// # Errors
+    /// Those of reading a text that is no value of the type.
+    pub fn push(&self, ty: LogicalType, rows: &mut Cells) -> SqlResult<()> {
+        let value = match self {
+            _ if ty.has_limit() || !self.is_of(ty) => {
+                return rows.push_of(self.vector(ty)?.as_ref(), 0);
+            }
+            Datum::Null => Value::Null,
+            Datum::Bool(value) => Value::Word((*value).into()),
+            Datum::Int(value) | Datum::Time(value) | Datum::Timestamp(value) => Value::Word(*value),
+            Datum::Float(value) => Value::Word(word_of_float(*value)),
+            Datum::Date(days) => Value::Word((*days).into()),
+            Datum::Text(text) => Value::Bytes(text.as_bytes()),
+            Datum::Bytes(bytes) => Value::Bytes(bytes),
+            Datum::Uuid(bytes) => Value::Bytes(bytes),
+            Datum::Interval(_) => return rows.push_of(self.vector(ty)?.as_ref(), 0),
+        };
+        rows.push(value);
+        Ok(())
     }
 
     /// A vector of the type with this value.

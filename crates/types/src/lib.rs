@@ -21,6 +21,7 @@ pub mod parse;
 pub mod reader;
 pub mod row;
 pub mod text;
+pub mod writer;
 pub mod zone;
 
 pub use array::{parse_bytes, parse_uuid};

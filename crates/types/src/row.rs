@@ -191,7 +191,7 @@ impl RowLayout {
         row: usize,
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
-        self.encode(|_, ordinal| batch.column(ordinal), row, out)
+        self.encode(&Vectors { column: |_, ordinal| batch.column(ordinal), row }, out)
     }
 
     /// Appends the value of `row` of `columns`, which are those of [`RowLayout::value_columns`], to
@@ -202,57 +202,44 @@ impl RowLayout {
         row: usize,
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
-        self.encode(|position, _| &columns[position], row, out)
+        self.encode(&Vectors { column: |position, _| &columns[position], row }, out)
     }
 
-    fn encode<'a>(
-        &self,
-        column: impl Fn(usize, usize) -> &'a ArrayRef,
-        row: usize,
-        out: &mut Vec<u8>,
-    ) -> SqlResult<()> {
+    /// Appends the value of a row to `out`.
+    ///
+    /// # Errors
+    /// 54000 for a row that is too big.
+    pub(crate) fn encode(&self, values: &impl RowValues, out: &mut Vec<u8>) -> SqlResult<()> {
         let start = out.len();
-        if self.encode_with(2, &column, row, out) {
+        if self.encode_with(2, values, out) {
             return Ok(());
         }
         out.truncate(start);
-        if self.encode_with(4, &column, row, out) {
+        if self.encode_with(4, values, out) {
             return Ok(());
         }
         let message = format!("row is too big: {} bytes", out.len() - start);
         Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
     }
 
-    /// Encodes with end offsets of `width` bytes; false when these are too short. `column` has the
-    /// array for a position in the value and its ordinal.
-    fn encode_with<'a>(
-        &self,
-        width: usize,
-        column: &impl Fn(usize, usize) -> &'a ArrayRef,
-        row: usize,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    /// Encodes with end offsets of `width` bytes; false when these are too short.
+    fn encode_with(&self, width: usize, values: &impl RowValues, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         out.resize(start + self.variable_start(width), 0);
         let mut fits = true;
         for (position, &ordinal) in self.value_columns.iter().enumerate() {
-            let array = column(position, ordinal);
+            let (at, ty) = ((position, ordinal), self.schema.columns[ordinal].ty.plain());
             match self.places[ordinal].expect("value column has a place") {
                 Place::Key(_) => unreachable!("value columns are not in the key"),
-                Place::Fixed { bit, .. } | Place::Variable { bit, .. } if array.is_null(row) => {
+                Place::Fixed { bit, .. } | Place::Variable { bit, .. } if values.is_null(at) => {
                     out[start + bit / 8] |= 1 << (bit % 8);
                     fits &= self.end_variable(width, ordinal, start, out);
                 }
                 Place::Fixed { offset, .. } => {
-                    write_fixed(
-                        self.schema.columns[ordinal].ty,
-                        array,
-                        row,
-                        &mut out[start + offset..],
-                    );
+                    values.write_fixed(at, ty, &mut out[start + offset..]);
                 }
                 Place::Variable { .. } => {
-                    write_variable(self.schema.columns[ordinal].ty, array, row, out);
+                    values.write_variable(at, ty, out);
                     fits &= self.end_variable(width, ordinal, start, out);
                 }
             }
@@ -295,10 +282,38 @@ pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
     })
 }
 
+/// The values of a row that is encoded. Each is asked for by its position in the encoded value and
+/// its ordinal, and written as its type, which is plain.
+pub(crate) trait RowValues {
+    fn is_null(&self, at: (usize, usize)) -> bool;
+    fn write_fixed(&self, at: (usize, usize), ty: LogicalType, out: &mut [u8]);
+    fn write_variable(&self, at: (usize, usize), ty: LogicalType, out: &mut Vec<u8>);
+}
+
+/// A row of vectors; `column` has that of a position and an ordinal.
+struct Vectors<F> {
+    column: F,
+    row: usize,
+}
+
+impl<'a, F: Fn(usize, usize) -> &'a ArrayRef> RowValues for Vectors<F> {
+    fn is_null(&self, (position, ordinal): (usize, usize)) -> bool {
+        (self.column)(position, ordinal).is_null(self.row)
+    }
+
+    fn write_fixed(&self, (position, ordinal): (usize, usize), ty: LogicalType, out: &mut [u8]) {
+        write_fixed(ty, (self.column)(position, ordinal), self.row, out);
+    }
+
+    fn write_variable(&self, at: (usize, usize), ty: LogicalType, out: &mut Vec<u8>) {
+        write_variable(ty, (self.column)(at.0, at.1), self.row, out);
+    }
+}
+
 /// Text and byte strings as they are, arrays in their text form, numbers without the bytes that only
 /// repeat their sign.
 fn write_variable(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut Vec<u8>) {
-    match ty.plain() {
+    match ty {
         LogicalType::Bytea => out.extend_from_slice(array.as_binary_view().value(row)),
         LogicalType::Numeric => {
             numeric::push_short(out, array.as_primitive::<Decimal256Type>().value(row));
@@ -317,7 +332,7 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
             put_bytes(out, &array.as_primitive::<$arrow>().value(row).to_le_bytes())
         };
     }
-    match ty.plain() {
+    match ty {
         LogicalType::Bool => out[0] = u8::from(array.as_boolean().value(row)),
         LogicalType::Int16 => put!(Int16Type),
         LogicalType::Int32 => put!(Int32Type),
@@ -351,6 +366,6 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
     }
 }
 
-fn put_bytes(out: &mut [u8], bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut [u8], bytes: &[u8]) {
     out[..bytes.len()].copy_from_slice(bytes);
 }

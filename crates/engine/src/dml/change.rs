@@ -74,14 +74,18 @@ pub(crate) struct InPlace {
 /// table would be written for a document.
 const FEW_ROWS: usize = 8;
 
+/// Bytes of a value without those of a text; `None` for what has no width.
+fn narrow_width(ty: &DataType) -> Option<usize> {
+    match ty {
+        DataType::Utf8View | DataType::BinaryView => Some(size_of::<u128>()),
+        other => other.primitive_width(),
+    }
+}
+
 /// Bytes of a column without those of texts.
 fn narrow_bytes(column: &ArrayRef) -> SqlResult<usize> {
     let nulls = column.nulls().map_or(0, |_| column.len().div_ceil(8));
-    let width = match column.data_type() {
-        DataType::Utf8View | DataType::BinaryView => Some(size_of::<u128>()),
-        other => other.primitive_width(),
-    };
-    match width {
+    match narrow_width(column.data_type()) {
         Some(width) => Ok(column.len() * width + nulls),
         None => column.to_data().get_slice_memory_size().map_err(internal),
     }
@@ -93,6 +97,17 @@ impl InPlace {
         self.narrow_bytes += rows.columns().iter().map(narrow_bytes).sum::<SqlResult<usize>>()?;
         self.bytes += exec::batch_bytes(rows);
         self.rows += rows.num_rows();
+        Ok(())
+    }
+
+    /// The same of rows of a table.
+    fn add_rows(&mut self, rows: &Rows) -> SqlResult<()> {
+        let Some(cells) = rows.cells() else { return self.add(rows.batch()) };
+        let fields = rows.schema().fields().iter();
+        let widths = fields.map(|field| narrow_width(field.data_type()).unwrap_or(1));
+        self.narrow_bytes += cells.len() * widths.sum::<usize>();
+        self.bytes += cells.memory();
+        self.rows += cells.len();
         Ok(())
     }
 
@@ -201,8 +216,8 @@ async fn prepare(writing: &Writing<'_>, change: Change, by_load: bool) -> SqlRes
     }
     let (removed, added) = (&change.removed, &change.added);
     let mut counted = InPlace::default();
-    counted.add(&removed.batch)?;
-    counted.add(&added.batch)?;
+    counted.add_rows(removed)?;
+    counted.add_rows(added)?;
     let in_place = match by_load || counted.is_over(db) {
         false => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
         true => None,
@@ -225,7 +240,7 @@ async fn rebuilt(writing: &Writing<'_>, change: &Change) -> SqlResult<Rebuilt> {
     let (entry, left) = (entry.clone(), leaving(writing, change).await?);
     let target = writing.target(&entry)?;
     let mut loader = Loader::without(writing.db, target, left, writing.cancel.clone()).await?;
-    loader.push_all(&added.batch, &added.ids).await?;
+    loader.push_all(added.batch(), added.ids()).await?;
     loader.build(writing.db).await
 }
 
@@ -259,7 +274,7 @@ async fn leaving(writing: &Writing<'_>, change: &Change) -> SqlResult<Left> {
         return Ok(Left::Nothing);
     }
     let mut leaving = Leaving::of(writing.db, entry);
-    leaving.push(&removed.batch, &removed.ids, &writing.cancel).await?;
+    leaving.push(removed.batch(), removed.ids(), &writing.cancel).await?;
     Ok(leaving.finish())
 }
 

@@ -4,23 +4,28 @@
 //! error: both see the same state, and the planned road says what is wrong. Only where an `INSERT` has
 //! taken numbers of a sequence, its errors are told as they are.
 
-pub(crate) mod find;
-
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use exec::{Room, Stopped};
+use runtime::IoCounters;
 use sql::dml::Execution;
+use storage::Depth;
 use types::SqlResult;
+use types::cells::Cells;
 
 use super::change::{Change, commit};
 use super::constraints::checked_by;
 use super::foreign;
 use super::insert::write;
 use super::outcome::outcome;
-use super::rows::Rows;
+use super::rows::{NewRows, Rows};
 use crate::catalog::entry::TableEntry;
+use crate::relation::programs::ProgramTables;
 use crate::result::StatementResult;
 use crate::writing::Writing;
+
+/// Rows that are changed at once; of more a plan makes batches and gives way between them.
+const ROOM: Room = Room { rows: 128, bytes: 256 << 10 };
 
 /// Changes the rows of an `UPDATE`; `None` where it has to be planned.
 pub(super) async fn update(
@@ -32,7 +37,8 @@ pub(super) async fn update(
     let old = meant(writing, &entry, execution, &values).await?;
     let Some(old) = old else { return Ok(None) };
     let Ok(new) = changed(execution, &entry, &old, &values) else { return Ok(None) };
-    let (count, returned) = (old.len(), new.batch.clone());
+    let old = Rows::of_cells(&entry, old);
+    let (count, returned) = (old.len(), new.clone());
     let change = Change::new(&entry, old, new);
     let changes = foreign::enforce(writing, change).await?;
     let result = outcome("UPDATE", count, execution.returning(), &returned)?;
@@ -49,7 +55,8 @@ pub(super) async fn delete(
     let Ok(values) = execution.values(&writing.catalog) else { return Ok(None) };
     let old = meant(writing, &entry, execution, &values).await?;
     let Some(old) = old else { return Ok(None) };
-    let (count, returned) = (old.len(), old.batch.clone());
+    let old = Rows::of_cells(&entry, old);
+    let (count, returned) = (old.len(), old.clone());
     let change = Change::new(&entry, old, Rows::none(&entry));
     let changes = foreign::enforce(writing, change).await?;
     let result = outcome("DELETE", count, execution.returning(), &returned)?;
@@ -64,7 +71,14 @@ pub(super) async fn insert(
 ) -> SqlResult<Option<StatementResult>> {
     let Some(entry) = entry(writing, execution) else { return Ok(None) };
     let Some(rows) = execution.inserted(&writing.catalog)? else { return Ok(None) };
-    let rows = checked_by(execution.rules(), &entry.def, rows)?;
+    let rows = match execution.rules().is_empty() {
+        true => NewRows::Cells(rows),
+        false => {
+            let incoming = sql::incoming_schema(&entry.def).arrow();
+            let rows = NewRows::Cells(rows).into_batch(&incoming)?;
+            NewRows::Vectors(checked_by(execution.rules(), &entry.def, rows)?)
+        }
+    };
     let (conflict, returning) = (execution.conflict(), execution.returning());
     write(writing, &entry, rows, conflict, returning).await.map(Some)
 }
@@ -80,30 +94,40 @@ async fn meant(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     execution: &Execution,
-    values: &RecordBatch,
-) -> SqlResult<Option<Rows>> {
+    values: &Cells,
+) -> SqlResult<Option<Cells>> {
     let Some((index, key)) = execution.key() else { return Ok(None) };
-    let found = find::rows(writing.snapshot(), entry, index, &key).await?;
-    let Some(found) = found else { return Ok(None) };
-    let meant = match found.num_rows() {
-        0 => Ok(found),
-        _ => execution.meant(&found, values),
+    let tables = ProgramTables {
+        snapshot: writing.snapshot(),
+        depth: Depth::Many,
+        io: IoCounters::default(),
     };
-    let Ok(meant) = meant else { return Ok(None) };
-    Rows::found(entry, &meant).map(Some)
+    let found = match tables.with_key(entry, (index, &key), ROOM).await {
+        Ok(found) => found,
+        Err(Stopped::TooMany) => return Ok(None),
+        Err(Stopped::Failed(error)) => return Err(error),
+    };
+    if found.is_empty() {
+        return Ok(Some(found));
+    }
+    Ok(execution.meant(found, values).ok())
 }
 
 /// The rows as they become.
 fn changed(
     execution: &Execution,
     entry: &TableEntry,
-    old: &Rows,
-    values: &RecordBatch,
+    old: &Cells,
+    values: &Cells,
 ) -> SqlResult<Rows> {
     if old.is_empty() {
-        return Ok(old.clone());
+        return Ok(Rows::none(entry));
     }
-    let new = execution.updated(&old.batch, values)?;
-    let batch = checked_by(execution.rules(), &entry.def, new)?;
-    Ok(Rows { batch, ids: old.ids.clone() })
+    let new = execution.updated(old, values)?;
+    if execution.rules().is_empty() {
+        return Ok(Rows::of_cells(entry, new));
+    }
+    let new = Rows::of_cells(entry, new);
+    let batch = checked_by(execution.rules(), &entry.def, new.batch().clone())?;
+    Ok(Rows::new(batch, new.ids().clone()))
 }

@@ -150,7 +150,7 @@ impl Referring<'_> {
         let rows = writing.rows_of_latest(&query, name).await?;
         let found = Rows::found(child, &rows)?;
         let reference = Reference::new(parent, &key.referenced)?;
-        let referred = reference.referred(&found.batch, &key.columns, &key.referenced)?;
+        let referred = reference.referred(found.batch(), &key.columns, &key.referenced)?;
         let locks = reference.locks(referred.keys.iter().flatten(), LockMode::KeyShare);
         writing.lock_rows(parent, locks).await?;
         let stored = reference.find(&referred.keys).await?;
@@ -160,10 +160,10 @@ impl Referring<'_> {
             Some(row) if self.were_removed => {
                 let (parent, child) = (parent.def.clone(), child.def.clone());
                 let link = Link { parent, child, key: (*key).clone() };
-                let values = link.referred(&found.batch)?.swap_remove(row);
+                let values = link.referred(found.batch())?.swap_remove(row);
                 Err(still_referenced(&link, &values.unwrap_or_default()))
             }
-            Some(row) => Err(missing_parent(child, key, parent, &found.batch, row)),
+            Some(row) => Err(missing_parent(child, key, parent, found.batch(), row)),
         }
     }
 }
@@ -202,9 +202,9 @@ async fn check_values(
     let rows = writing.rows_of_latest(&query, &entry.def.name).await?;
     let found = Rows::found(entry, &rows)?;
     let mut seen = HashSet::new();
-    for (row, key) in reference.prefixes(&found.batch)?.into_iter().enumerate() {
+    for (row, key) in reference.prefixes(found.batch())?.into_iter().enumerate() {
         if key.is_some_and(|key| !seen.insert(key)) {
-            let column = |&column: &usize| found.batch.column(column).clone();
+            let column = |&column: &usize| found.batch().column(column).clone();
             let key: Vec<ArrayRef> = index.columns.iter().map(column).collect();
             return Err(repeated(entry, index, &key, row));
         }

@@ -72,8 +72,24 @@ async fn remove(
     let entry = writing.entry(&delete.table)?;
     let may_stream =
         delete.finds_rows_once() && returning.is_none() && streamed::may_remove(writing, &entry);
-    let found = match streamed::found(writing, finding, may_stream).await? {
-        Found::All(found) => found,
+    let mut seen = HashSet::new();
+    let mut first = |found: Rows| {
+        let firsts = firsts(found.keys(&entry)?, &mut seen);
+        if firsts.len() == found.len() { Ok(found) } else { found.take(&firsts) }
+    };
+    let removed = match streamed::found(writing, finding, may_stream).await? {
+        Found::Few(found) => {
+            let columns: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
+            first(Rows::of_cells(&entry, found.columns(&columns)))?
+        }
+        Found::All(found) => {
+            let mut removed = vec![];
+            for found in &found {
+                removed.push(first(Rows::found(&entry, found)?)?);
+                give_way(&writing.cancel).await?;
+            }
+            Rows::all(&entry, &removed)?
+        }
         Found::TooMany => {
             let none = Rows::none(&entry);
             let change = |found: &RecordBatch| Ok((Rows::found(&entry, found)?, none.clone()));
@@ -81,15 +97,7 @@ async fn remove(
             return Ok(StatementResult::Command { tag: format!("DELETE {count}") });
         }
     };
-    let (mut removed, mut seen) = (vec![], HashSet::new());
-    for found in &found {
-        let found = Rows::found(&entry, found)?;
-        let firsts = firsts(found.keys(&entry)?, &mut seen);
-        removed.push(if firsts.len() == found.len() { found } else { found.take(&firsts)? });
-        give_way(&writing.cancel).await?;
-    }
-    let removed = Rows::all(&entry, &removed)?;
-    let (count, rows) = (removed.len(), removed.batch.clone());
+    let (count, rows) = (removed.len(), removed.clone());
     let none = Rows::none(&entry);
     let changes = foreign::enforce(writing, Change::new(&entry, removed, none)).await?;
     let result = outcome("DELETE", count, returning, &rows)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use plan::catalog::TableId;
+use arrow_array::RecordBatch;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
 use storage::{Depth, Redo, Store, Tree, TreeId, UndoSpace, planted};
@@ -12,9 +12,11 @@ use txn::noted::{Noted, noted_bytes};
 use txn::undo::ReadView;
 use txn::undo::records::Changing;
 use txn::waiting::{ENTRIES_AT_ONCE, breathe, breathe_among, give_way};
+use types::cells::Cells;
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
 use types::text::format_value;
+use types::writer::{encode_key, encode_row};
 use types::{SqlError, SqlResult};
 
 use super::foreign::row_texts;
@@ -36,7 +38,7 @@ const PATH_PAGES: u32 = 4;
 /// The changes of one tree.
 pub(crate) struct Entries {
     tree: Tree,
-    key: Vec<KeyColumn>,
+    layout: Arc<RowLayout>,
     unique: Option<Unique>,
     /// Whether its keys stand for rows, which are locked by them.
     is_of_rows: bool,
@@ -47,14 +49,47 @@ pub(crate) struct Entries {
 
 /// A constraint: the leading columns of the key that must be unique.
 struct Unique {
+    entry: Arc<TableEntry>,
+    /// The place of its index; `None` is the primary key.
+    index: Option<usize>,
     count: usize,
-    name: String,
-    table: String,
-    table_id: TableId,
     /// Whether it may be broken for a while.
     is_deferrable: bool,
-    /// Names of these columns, with their ordinals.
-    columns: Vec<(String, usize)>,
+}
+
+impl Unique {
+    /// The primary key of a table, if it has one.
+    fn of_primary_key(entry: &Arc<TableEntry>) -> Option<Unique> {
+        let count = entry.layout.key.len();
+        let unique = || Unique { entry: entry.clone(), index: None, count, is_deferrable: false };
+        (!entry.def.primary_key.is_empty()).then(unique)
+    }
+
+    /// An index, if it is unique.
+    fn of_index(entry: &Arc<TableEntry>, position: usize) -> Option<Unique> {
+        let index = &entry.def.indexes[position];
+        index.unique.then(|| Unique {
+            entry: entry.clone(),
+            index: Some(position),
+            count: index.columns.len(),
+            is_deferrable: !index.deferral.is_never(),
+        })
+    }
+
+    fn name(&self) -> String {
+        match self.index {
+            Some(position) => self.entry.def.indexes[position].name.clone(),
+            None => self.entry.def.primary_key_name(),
+        }
+    }
+
+    /// Ordinals of its columns.
+    fn columns(&self) -> &[usize] {
+        match self.index {
+            Some(position) => &self.entry.def.indexes[position].columns,
+            None => &self.entry.def.primary_key,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -77,56 +112,38 @@ impl Entries {
     ///
     /// Errors: 23505 for rows that have a unique key twice, 54000 for entries that are too large.
     pub(crate) async fn of_table(
-        entry: &TableEntry,
+        entry: &Arc<TableEntry>,
         removed: &Rows,
         added: &Rows,
         cancel: &Cancel,
     ) -> SqlResult<Vec<Entries>> {
-        let def = &entry.def;
-        let columns = |ordinals: &[usize]| {
-            let name = |&i: &usize| (def.schema.columns[i].name.clone(), i);
-            ordinals.iter().map(name).collect()
-        };
-        let key = entry.layout.key.clone();
-        let unique = (!def.primary_key.is_empty()).then(|| Unique {
-            count: key.len(),
-            name: def.primary_key_name(),
-            table: def.name.clone(),
-            table_id: def.id,
-            is_deferrable: false,
-            columns: columns(&def.primary_key),
-        });
-        let new = |tree: &Tree, key, unique| Entries {
+        let new = |tree: &Tree, layout: &Arc<RowLayout>, unique| Entries {
             tree: tree.clone(),
-            key,
+            layout: layout.clone(),
             unique,
             is_of_rows: false,
             changes: BTreeMap::new(),
             added: added.clone(),
         };
         let in_parts = InParts::of(entry, removed)?;
-        let mut clustered = new(&entry.tree, key, unique);
+        let mut clustered = new(&entry.tree, &entry.layout, Unique::of_primary_key(entry));
         clustered.is_of_rows = true;
-        clustered.fill(in_parts.others(removed), added, &entry.layout, cancel).await?;
+        clustered.fill(in_parts.others(removed), added, cancel).await?;
         let mut all = vec![clustered];
         let in_parts_gone = in_parts.deleted().filter(|_| !planted::is("deleted-parts-forgotten"));
         if let Some((tree, keys)) = in_parts_gone {
-            let mut deleted = new(tree, entry.layout.key.clone(), None);
+            let mut deleted = new(tree, &entry.layout, None);
             deleted.is_of_rows = true;
             deleted.note_deleted(keys);
             all.push(deleted);
         }
-        for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
+        for (position, stored) in entry.indexes.iter().enumerate() {
             if planted::is("index-skipped") && !removed.is_empty() && !added.is_empty() {
                 continue;
             }
-            let key = stored.layout.key.clone();
-            let (count, name) = (index.columns.len(), index.name.clone());
-            let (columns, table) = (columns(&index.columns), def.name.clone());
-            let (table_id, is_deferrable) = (def.id, !index.deferral.is_never());
-            let unique = Unique { count, name, table, table_id, is_deferrable, columns };
-            let mut entries = new(&stored.tree, key, index.unique.then_some(unique));
-            entries.fill(removed, added, &stored.layout, cancel).await?;
+            let unique = Unique::of_index(entry, position);
+            let mut entries = new(&stored.tree, &stored.layout, unique);
+            entries.fill(removed, added, cancel).await?;
             all.push(entries);
         }
         for entries in &all {
@@ -147,7 +164,8 @@ impl Entries {
 
     /// The rows, by their keys, whose entries of this unique index come or go.
     async fn rows_with_other_keys(&self, row_key: &[KeyColumn]) -> BTreeSet<Vec<u8>> {
-        let place = |column: &KeyColumn| self.key.iter().position(|k| k.ordinal == column.ordinal);
+        let key = &self.layout.key;
+        let place = |column: &KeyColumn| key.iter().position(|k| k.ordinal == column.ordinal);
         let places: Vec<usize> = row_key.iter().filter_map(place).collect();
         assert_eq!(
             places.len(),
@@ -158,28 +176,20 @@ impl Entries {
         for (nth, (key, change)) in self.changes.iter().enumerate() {
             breathe_among(nth).await;
             if !change.stays() {
-                let columns = split_columns(&self.key, key);
+                let columns = split_columns(&self.layout.key, key);
                 rows.insert(places.iter().flat_map(|&at| columns[at]).copied().collect());
             }
         }
         rows
     }
 
-    async fn fill(
-        &mut self,
-        removed: &Rows,
-        added: &Rows,
-        layout: &RowLayout,
-        cancel: &Cancel,
-    ) -> SqlResult<()> {
-        let key = self.key.clone();
+    async fn fill(&mut self, removed: &Rows, added: &Rows, cancel: &Cancel) -> SqlResult<()> {
+        let layout = self.layout.clone();
         for (rows, is_new) in [(removed, false), (added, true)] {
-            let encoder = KeyEncoder::new(&key, &key_arrays(&key, &rows.batch, &rows.ids));
+            let encoder = Encoder::of(&layout, rows);
             for row in 0..rows.len() {
                 give_way(cancel).await?;
-                let (mut key, mut value) = (vec![], vec![]);
-                encoder.encode(row, &mut key)?;
-                layout.encode_value(&rows.batch, row, &mut value)?;
+                let (key, value) = encoder.entry(row)?;
                 if is_new {
                     fault::check_entry(&self.tree, &key, &value)?;
                 }
@@ -197,9 +207,9 @@ impl Entries {
     /// The leading bytes of a key that must be unique; `None` when one of the values is null.
     fn unique_prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let count = self.unique.as_ref()?.count;
-        let columns = split_columns(&self.key, key);
+        let columns = split_columns(&self.layout.key, key);
         let null = |(column, bytes): (&KeyColumn, &&[u8])| column.nullable && bytes.len() == 1;
-        if self.key[..count].iter().zip(&columns).any(null) {
+        if self.layout.key[..count].iter().zip(&columns).any(null) {
             return None;
         }
         Some(&key[..columns[..count].iter().map(|c| c.len()).sum()])
@@ -209,15 +219,18 @@ impl Entries {
         let Some(unique) = &self.unique else {
             return SqlError::internal("two rows have the same row id");
         };
-        let names: Vec<&str> = unique.columns.iter().map(|(name, _)| name.as_str()).collect();
-        let value = |(_, i): &(String, usize)| {
-            format_value(self.added.batch.column(*i), row).unwrap_or_else(|| "null".into())
+        let table = &unique.entry.def;
+        let name = |&ordinal: &usize| table.schema.columns[ordinal].name.as_str();
+        let names: Vec<&str> = unique.columns().iter().map(name).collect();
+        let value = |&ordinal: &usize| {
+            let value = format_value(self.added.batch().column(ordinal), row);
+            value.unwrap_or_else(|| "null".into())
         };
-        let values: Vec<String> = unique.columns.iter().map(value).collect();
+        let values: Vec<String> = unique.columns().iter().map(value).collect();
         let (names, values) = (names.join(", "), values.join(", "));
-        duplicate_key(&unique.name)
+        duplicate_key(&unique.name())
             .with_detail(format!("Key ({names})=({values}) already exists."))
-            .of_table(&unique.table)
+            .of_table(&table.name)
             .of_row(row)
     }
 
@@ -259,9 +272,8 @@ impl Entries {
 
     fn doubt(&self, row: usize) -> Option<Doubt> {
         let unique = self.unique.as_ref()?;
-        let ordinals: Vec<usize> = unique.columns.iter().map(|(_, ordinal)| *ordinal).collect();
-        let values = row_texts(&self.added.batch, &ordinals, row)?;
-        let (table, constraint) = (unique.table_id, unique.name.clone());
+        let values = row_texts(self.added.batch(), unique.columns(), row)?;
+        let (table, constraint) = (unique.entry.def.id, unique.name());
         Some(Doubt { table, constraint, what: Doubted::Unique, values })
     }
 
@@ -281,6 +293,13 @@ impl Entries {
             }
         }
         let (mut found, io) = (vec![], IoCounters::default());
+        if let ([(key, _)], [row], true) = (&*ranges, &*rows, self.is_whole_key()) {
+            let stored = self.tree.get(key, &io, |_| ()).await.map_err(fault::storage)?;
+            // One that goes is found by its key.
+            let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
+            found.extend(stored.filter(|()| !goes).map(|()| *row));
+            ranges.clear();
+        }
         for (ranges, rows) in ranges.chunks(RANGES_AT_ONCE).zip(rows.chunks(RANGES_AT_ONCE)) {
             let mut visit = |position: usize, key: &[u8], _: &[u8]| {
                 let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
@@ -296,6 +315,11 @@ impl Entries {
             Some(&row) if !self.is_deferrable() => Err(self.violation(row)),
             _ => Ok(found.into_iter().filter_map(|row| self.doubt(row)).collect()),
         }
+    }
+
+    /// Whether the columns that must be unique are all of the key.
+    fn is_whole_key(&self) -> bool {
+        self.unique.as_ref().is_some_and(|unique| unique.count == self.layout.key.len())
     }
 
     /// Whether keys come to a unique index: others may have had one of them until now. A row's own key that others
@@ -477,6 +501,38 @@ impl Entries {
                 store.give_up(&format!("a failed statement could not be undone: {error}"));
             }
         }
+    }
+}
+
+/// Encodes rows as entries of a tree.
+enum Encoder<'a> {
+    Cells(&'a RowLayout, &'a Cells),
+    Vectors(&'a RowLayout, &'a RecordBatch, KeyEncoder),
+}
+
+impl<'a> Encoder<'a> {
+    fn of(layout: &'a RowLayout, rows: &'a Rows) -> Encoder<'a> {
+        if let Some(cells) = rows.cells() {
+            return Encoder::Cells(layout, cells);
+        }
+        let key = key_arrays(&layout.key, rows.batch(), rows.ids());
+        Encoder::Vectors(layout, rows.batch(), KeyEncoder::new(&layout.key, &key))
+    }
+
+    /// Key and value of a row.
+    fn entry(&self, row: usize) -> SqlResult<(Vec<u8>, Vec<u8>)> {
+        let (mut key, mut value) = (vec![], vec![]);
+        match self {
+            Encoder::Cells(layout, cells) => {
+                encode_key(&layout.key, cells, row, &mut key)?;
+                encode_row(layout, cells, row, &mut value)?;
+            }
+            Encoder::Vectors(layout, batch, encoder) => {
+                encoder.encode(row, &mut key)?;
+                layout.encode_value(batch, row, &mut value)?;
+            }
+        }
+        Ok((key, value))
     }
 }
 

@@ -123,7 +123,7 @@ impl State<'_> {
             if stays || !self.handled.insert((link.child.id, key.name.clone(), old.clone())) {
                 continue;
             }
-            let values = |new| values_of(&change.added.batch, &key.referenced, new);
+            let values = |new| values_of(change.added.batch(), &key.referenced, new);
             let what = new.map_or(Gone::Deleted, |new| Gone::Changed(values(new)));
             gone.insert(old, Lost { row: row as u32, what });
         }
@@ -141,7 +141,7 @@ impl State<'_> {
         let reference = Reference::new(&change.entry, &key.referenced)?;
         let mut rows: Vec<u32> = gone.values().map(|lost| lost.row).collect();
         rows.sort_unstable();
-        let prefixes = reference.prefixes(&change.removed.take(&rows)?.batch)?;
+        let prefixes = reference.prefixes(change.removed.take(&rows)?.batch())?;
         let locks = reference.locks(prefixes.iter().flatten(), LockMode::Update);
         self.writing.lock_rows(&change.entry, locks).await
     }
@@ -163,7 +163,7 @@ impl State<'_> {
             let rows = self.writing.rows_of_latest(&query, &child.def.name).await?;
             found = found.and(&Rows::found(child, &rows)?)?;
         }
-        let values = link.referred(&found.batch)?;
+        let values = link.referred(found.batch())?;
         let gone_rows = match self.changes.get(&child.def.id) {
             Some(change) => change.removed.keys(child)?.into_iter().collect::<HashSet<Vec<u8>>>(),
             None => HashSet::new(),
@@ -206,7 +206,7 @@ impl State<'_> {
     async fn check_key(&self, change: &Change, key: &ForeignKey) -> SqlResult<()> {
         let parent = &self.writing.referred(key)?;
         let reference = Reference::new(parent, &key.referenced)?;
-        let rows = &change.added.batch;
+        let rows = change.added.batch();
         let referred = reference.referred(rows, &key.columns, &key.referenced)?;
         // Whoever takes the key away waits for this one, or has been waited for.
         let locks = reference.locks(referred.keys.iter().flatten(), LockMode::KeyShare);
@@ -215,8 +215,8 @@ impl State<'_> {
         let other = self.changes.get(&parent.def.id);
         let (mut gone, mut come) = (HashSet::new(), HashSet::new());
         if let Some(other) = other {
-            gone.extend(reference.prefixes(&other.removed.batch)?.into_iter().flatten());
-            come.extend(reference.prefixes(&other.added.batch)?.into_iter().flatten());
+            gone.extend(reference.prefixes(other.removed.batch())?.into_iter().flatten());
+            come.extend(reference.prefixes(other.added.batch())?.into_iter().flatten());
         }
         for (row, prefix) in referred.keys.iter().enumerate() {
             let has_gone = prefix.as_ref().is_some_and(|prefix| gone.contains(prefix));
@@ -266,7 +266,7 @@ pub(super) fn still_referenced(Link { parent, child, key }: &Link, values: &[Str
 
 /// The values of columns as texts, `None` for rows with a null among them.
 fn texts_of(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
-    (0..rows.len()).map(|row| row_texts(&rows.batch, ordinals, row)).collect()
+    (0..rows.len()).map(|row| row_texts(rows.batch(), ordinals, row)).collect()
 }
 
 pub(super) fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Option<Key> {

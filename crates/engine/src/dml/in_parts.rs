@@ -23,7 +23,7 @@ struct Split {
 impl InParts {
     pub(super) fn of(entry: &TableEntry, removed: &Rows) -> SqlResult<InParts> {
         let Some(columns) = &entry.columns else { return Ok(InParts(None)) };
-        let ids = removed.ids.as_primitive::<Int64Type>();
+        let ids = removed.ids().as_primitive::<Int64Type>();
         let is_in_part = |row: &u32| columns.has(ids.value(*row as usize));
         let (in_parts, others): (Vec<u32>, Vec<u32>) =
             (0..removed.len() as u32).partition(is_in_part);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch, UInt32Array};
+use arrow_array::{Int64Array, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use sql::dml::{Conflict, ConflictAction, Defaults, RowExprs, returning};
 use sql::parse::{Insert, Statement};
@@ -17,7 +17,7 @@ use super::constraints::checked;
 use super::incoming::{Source, insert_query, may_stream};
 use super::outcome::outcome;
 use super::references::{Reference, stored_rows};
-use super::rows::{Rows, concatenated, taken};
+use super::rows::{NewRows, Rows, concatenated};
 use super::{compiled, foreign};
 use crate::catalog::entry::TableEntry;
 use crate::fault::internal;
@@ -78,7 +78,7 @@ async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<State
             concatenated(&sql::incoming_schema(&entry.def).arrow(), &rows)?
         }
     };
-    let rows = checked(&entry.def, catalog, rows)?;
+    let rows = NewRows::Vectors(checked(&entry.def, catalog, rows)?);
     write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
 }
 
@@ -117,7 +117,7 @@ async fn add(
     }
     let found = writing.found_together(finding).await?;
     let rows = rows_of_query(&entry.def, ordinals, &found, insert, &mut defaults)?;
-    let rows = checked(&entry.def, &writing.catalog, rows)?;
+    let rows = NewRows::Vectors(checked(&entry.def, &writing.catalog, rows)?);
     write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
 }
 
@@ -125,20 +125,23 @@ async fn add(
 pub(super) async fn write(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
-    rows: RecordBatch,
+    rows: NewRows,
     conflict: Option<&Conflict>,
     returning: Option<&RowExprs>,
 ) -> SqlResult<StatementResult> {
     let planned = match conflict {
         None => Planned::all(entry, rows),
-        Some(conflict) => resolve(writing, entry, rows, conflict).await?,
+        Some(conflict) => {
+            let rows = rows.into_batch(&entry.schema())?;
+            resolve(writing, entry, rows, conflict).await?
+        }
     };
     let order = planned.order.clone();
-    let (written, change) = planned.change(entry).await?;
-    let count = written.num_rows();
+    let change = planned.change(entry).await?;
+    let (count, added) = (change.added.len(), change.added.clone());
     let written = match order {
-        Some(order) => taken(&written, &UInt32Array::from(order))?,
-        None => written,
+        Some(order) if returning.is_some() => added.take(&order)?,
+        _ => added,
     };
     let changes = foreign::enforce(writing, change).await?;
     let result = outcome("INSERT 0", count, returning, &written)?;
@@ -154,13 +157,13 @@ pub(crate) async fn insert_batches(
 ) -> SqlResult<()> {
     let rows = concatenated(&entry.schema(), rows)?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
-    let (_, change) = Planned::all(entry, rows).change(entry).await?;
+    let change = Planned::all(entry, NewRows::Vectors(rows)).change(entry).await?;
     commit(writing, foreign::enforce(writing, change).await?).await
 }
 
 /// What becomes of the rows of an `INSERT`.
 struct Planned {
-    inserted: RecordBatch,
+    inserted: NewRows,
     /// Rows that were in the way, and what they become.
     removed: Rows,
     updated: Rows,
@@ -169,21 +172,19 @@ struct Planned {
 }
 
 impl Planned {
-    fn all(entry: &TableEntry, inserted: RecordBatch) -> Planned {
+    fn all(entry: &TableEntry, inserted: NewRows) -> Planned {
         let (removed, updated) = (Rows::none(entry), Rows::none(entry));
         Planned { inserted, removed, updated, order: None }
     }
 
-    /// The rows that were written, and the change of the table.
-    async fn change(self, entry: &Arc<TableEntry>) -> SqlResult<(RecordBatch, Change)> {
-        let ids = entry.take_row_ids(self.inserted.num_rows()).await?;
-        let inserted = Rows { batch: self.inserted, ids };
+    /// The change of the table.
+    async fn change(self, entry: &Arc<TableEntry>) -> SqlResult<Change> {
+        let inserted = self.inserted.numbered(entry).await?;
         let added = match self.updated.is_empty() {
             true => inserted,
             false => inserted.and(&self.updated).expect("rows of one table"),
         };
-        let change = Change::new(entry, self.removed, added);
-        Ok((change.added.batch.clone(), change))
+        Ok(Change::new(entry, self.removed, added))
     }
 }
 
@@ -205,12 +206,13 @@ async fn resolve(
         return Err(deferrable_arbiter(entry, constraint));
     }
     writing.block()?.note_newest_seen();
-    let proposed = Rows { ids: Arc::new(Int64Array::from(vec![0; rows.num_rows()])), batch: rows };
+    let ids = Arc::new(Int64Array::from(vec![0; rows.num_rows()]));
+    let proposed = Rows::new(rows, ids);
     let mut blocked: Vec<Option<Vec<u8>>> = vec![None; proposed.len()];
     let mut repeated = vec![false; proposed.len()];
     for key in &conflict.keys {
         let reference = Reference::new(entry, key)?;
-        let prefixes = reference.prefixes(&proposed.batch)?;
+        let prefixes = reference.prefixes(proposed.batch())?;
         let keys = reference.locks(prefixes.iter().flatten(), LockMode::Update);
         writing.lock_rows(entry, keys).await?;
         let stored = reference.find(&prefixes).await?;
@@ -225,7 +227,7 @@ async fn resolve(
     }
     let free = |row: &u32| blocked[*row as usize].is_none() && !repeated[*row as usize];
     let kept: Vec<u32> = (0..proposed.len() as u32).filter(free).collect();
-    let mut planned = Planned::all(entry, proposed.take(&kept)?.batch);
+    let mut planned = Planned::all(entry, NewRows::Vectors(proposed.take(&kept)?.batch().clone()));
     let ConflictAction::Update(assignments) = &conflict.action else { return Ok(planned) };
     if repeated.contains(&true) {
         let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
@@ -244,10 +246,10 @@ async fn resolve(
     let stored = stored_rows(writing.snapshot(), entry, &keys);
     let stored = unless_cancelled(&writing.cancel, stored).await??;
     let excluded = proposed.take(&rows)?;
-    let (updated, changed) = assignments.apply(&stored.batch, &excluded.batch)?;
+    let (updated, changed) = assignments.apply(stored.batch(), excluded.batch())?;
     let updated = checked(&entry.def, &writing.catalog, updated)?;
-    let batch = filter_record_batch(&stored.batch, &changed).map_err(internal)?;
-    let ids = arrow_select::filter::filter(&stored.ids, &changed).map_err(internal)?;
+    let batch = filter_record_batch(stored.batch(), &changed).map_err(internal)?;
+    let ids = arrow_select::filter::filter(stored.ids(), &changed).map_err(internal)?;
     let written = kept.iter().chain(
         rows.iter().zip(changed.iter()).filter(|(_, c)| *c == Some(true)).map(|(row, _)| row),
     );
@@ -259,7 +261,7 @@ async fn resolve(
         Some(_) => entry.take_row_ids(updated.num_rows()).await?,
         None => ids.clone(),
     };
-    planned.updated = Rows { batch: updated, ids: new_ids };
-    planned.removed = Rows { batch, ids };
+    planned.updated = Rows::new(updated, new_ids);
+    planned.removed = Rows::new(batch, ids);
     Ok(planned)
 }

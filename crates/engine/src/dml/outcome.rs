@@ -1,9 +1,9 @@
 //! The result of a statement that changes rows.
 
-use arrow_array::RecordBatch;
 use sql::dml::RowExprs;
 use types::SqlResult;
 
+use super::rows::Rows;
 use crate::result::{ResultSet, StatementResult};
 
 /// The result of a statement that changed `count` rows: its tag, or the rows it returns.
@@ -11,11 +11,11 @@ pub(crate) fn outcome(
     verb: &str,
     count: usize,
     returning: Option<&RowExprs>,
-    rows: &RecordBatch,
+    rows: &Rows,
 ) -> SqlResult<StatementResult> {
     let tag = format!("{verb} {count}");
     let Some(returning) = returning else { return Ok(StatementResult::Command { tag }) };
-    let batches = vec![returning.evaluate(rows)?];
+    let batches = vec![returning.evaluate(rows.batch())?];
     let schema = returning.schema.clone();
     Ok(StatementResult::Rows(ResultSet { schema, batches, tag, figures: None }))
 }

@@ -1,30 +1,62 @@
 //! Rows with their row ids, and batches put together.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 use types::SqlResult;
+use types::cells::Cells;
 use types::key::KeyEncoder;
+use types::writer::encode_key;
 
 use crate::catalog::entry::TableEntry;
 use crate::fault::internal;
 use crate::load::keys::key_arrays;
 
-/// Rows of a table: all its columns in order, and a row id for each.
+/// Rows of a table: all its columns in order, and a row id for each, which is meaningless in a table with a
+/// primary key. Few rows come as cells, and become vectors where somebody asks for these.
 #[derive(Clone)]
-pub(crate) struct Rows {
-    pub(crate) batch: RecordBatch,
-    /// Meaningless in a table with a primary key.
-    pub(crate) ids: ArrayRef,
+pub(crate) struct Rows(Arc<Content>);
+
+struct Content {
+    schema: SchemaRef,
+    count: usize,
+    /// With the row id behind the columns, where there is one.
+    cells: Option<Cells>,
+    vectors: OnceLock<Vectors>,
+}
+
+struct Vectors {
+    batch: RecordBatch,
+    ids: ArrayRef,
+}
+
+/// Whole rows that are to be inserted: they have no row ids yet.
+pub(crate) enum NewRows {
+    Cells(Cells),
+    Vectors(RecordBatch),
 }
 
 impl Rows {
+    /// Rows as vectors.
+    pub(crate) fn new(batch: RecordBatch, ids: ArrayRef) -> Rows {
+        let (schema, count) = (batch.schema(), batch.num_rows());
+        let vectors = OnceLock::from(Vectors { batch, ids });
+        Rows(Arc::new(Content { schema, count, cells: None, vectors }))
+    }
+
+    /// Rows as cells: the columns of the table, then its row id if it has one.
+    pub(crate) fn of_cells(entry: &TableEntry, cells: Cells) -> Rows {
+        let (schema, count) = (entry.schema(), cells.len());
+        let columns = entry.layout.schema.columns.len();
+        assert_eq!(cells.width(), columns, "rows have all columns of their table");
+        Rows(Arc::new(Content { schema, count, cells: Some(cells), vectors: OnceLock::new() }))
+    }
+
     /// No rows of the table.
     pub(crate) fn none(entry: &TableEntry) -> Rows {
-        let batch = entry.no_rows().clone();
-        Rows { batch, ids: Arc::new(Int64Array::from(Vec::<i64>::new())) }
+        Rows::of_cells(entry, Cells::new(entry.layout.schema.columns.len()))
     }
 
     /// The rows that a query found by `sql::dml`: the table's columns, its row id if it has one, and
@@ -36,9 +68,9 @@ impl Rows {
         let batch = batch(&schema, columns, found.num_rows())?;
         let ids = match entry.def.primary_key.is_empty() {
             true => found.column(count).clone(),
-            false => Arc::new(Int64Array::from(vec![0; found.num_rows()])),
+            false => no_ids(found.num_rows()),
         };
-        Ok(Rows { batch, ids })
+        Ok(Rows::new(batch, ids))
     }
 
     /// Rows of the table, put together.
@@ -46,44 +78,76 @@ impl Rows {
         if let [rows] = rows {
             return Ok(rows.clone());
         }
-        let batches: Vec<RecordBatch> = rows.iter().map(|rows| rows.batch.clone()).collect();
+        let batches: Vec<RecordBatch> = rows.iter().map(|rows| rows.batch().clone()).collect();
         let batch = concatenated(&entry.schema(), &batches)?;
-        let ids: Vec<&dyn Array> = rows.iter().map(|rows| &*rows.ids).collect();
+        let ids: Vec<&dyn Array> = rows.iter().map(|rows| &**rows.ids()).collect();
         if ids.is_empty() {
             return Ok(Rows::none(entry));
         }
-        Ok(Rows { batch, ids: arrow_select::concat::concat(&ids).map_err(internal)? })
+        Ok(Rows::new(batch, arrow_select::concat::concat(&ids).map_err(internal)?))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.batch.num_rows()
+        self.0.count
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// The columns of the table.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.0.schema
+    }
+
+    /// The rows as cells, if they came as such.
+    pub(crate) fn cells(&self) -> Option<&Cells> {
+        self.0.cells.as_ref()
+    }
+
+    /// The rows as vectors.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.vectors().batch
+    }
+
+    /// Their row ids.
+    pub(crate) fn ids(&self) -> &ArrayRef {
+        &self.vectors().ids
+    }
+
+    fn vectors(&self) -> &Vectors {
+        let Content { schema, cells, vectors, .. } = &*self.0;
+        let of_cells = || {
+            let cells = cells.as_ref().expect("rows are cells or vectors");
+            Vectors::of(schema, cells).expect("cells are values of their columns")
+        };
+        vectors.get_or_init(of_cells)
+    }
+
     /// The rows at these positions.
     pub(crate) fn take(&self, positions: &[u32]) -> SqlResult<Rows> {
         let positions = UInt32Array::from(positions.to_vec());
-        let batch = taken(&self.batch, &positions)?;
-        let ids = arrow_select::take::take(&self.ids, &positions, None).map_err(internal)?;
-        Ok(Rows { batch, ids })
+        let batch = taken(self.batch(), &positions)?;
+        let ids = arrow_select::take::take(self.ids(), &positions, None).map_err(internal)?;
+        Ok(Rows::new(batch, ids))
     }
 
     /// All rows of both.
     pub(crate) fn and(&self, more: &Rows) -> SqlResult<Rows> {
-        let schema = self.batch.schema();
-        let more_batch = batch(&schema, more.batch.columns().to_vec(), more.len())?;
-        let batch = concatenated(&schema, &[self.batch.clone(), more_batch])?;
-        let ids = arrow_select::concat::concat(&[&self.ids, &more.ids]).map_err(internal)?;
-        Ok(Rows { batch, ids })
+        let schema = self.batch().schema();
+        let more_batch = batch(&schema, more.batch().columns().to_vec(), more.len())?;
+        let batch = concatenated(&schema, &[self.batch().clone(), more_batch])?;
+        let ids = arrow_select::concat::concat(&[self.ids(), more.ids()]).map_err(internal)?;
+        Ok(Rows::new(batch, ids))
     }
 
     /// The keys of the rows in the clustered tree.
     pub(crate) fn keys(&self, entry: &TableEntry) -> SqlResult<Vec<Vec<u8>>> {
+        if let Some(cells) = self.cells() {
+            return keys_of(entry, cells);
+        }
         let key = &entry.layout.key;
-        let encoder = KeyEncoder::new(key, &key_arrays(key, &self.batch, &self.ids));
+        let encoder = KeyEncoder::new(key, &key_arrays(key, self.batch(), self.ids()));
         let encode = |row| {
             let mut bytes = vec![];
             encoder.encode(row, &mut bytes)?;
@@ -91,6 +155,67 @@ impl Rows {
         };
         (0..self.len()).map(encode).collect()
     }
+}
+
+impl Vectors {
+    fn of(schema: &SchemaRef, cells: &Cells) -> SqlResult<Vectors> {
+        let fields = schema.fields().iter().enumerate();
+        let columns = fields.map(|(at, field)| cells.vector(at, field.data_type()));
+        let batch = batch(schema, columns.collect::<SqlResult<_>>()?, cells.len())?;
+        let count = schema.fields().len();
+        let ids = match cells.width() > count {
+            true => cells.vector(count, &DataType::Int64)?,
+            false => no_ids(cells.len()),
+        };
+        Ok(Vectors { batch, ids })
+    }
+}
+
+impl NewRows {
+    /// As vectors of this schema, the table's or that of its rows while generated columns are null.
+    pub(crate) fn into_batch(self, schema: &SchemaRef) -> SqlResult<RecordBatch> {
+        match self {
+            NewRows::Cells(cells) => Ok(Vectors::of(schema, &cells)?.batch),
+            NewRows::Vectors(batch) => Ok(batch),
+        }
+    }
+
+    /// With new row ids.
+    pub(crate) async fn numbered(self, entry: &TableEntry) -> SqlResult<Rows> {
+        match self {
+            NewRows::Cells(cells) if !entry.def.primary_key.is_empty() => {
+                Ok(Rows::of_cells(entry, cells))
+            }
+            NewRows::Cells(cells) => {
+                let ids = entry.take_row_ids(cells.len()).await?;
+                let mut numbered = Cells::new(cells.width() + 1);
+                for row in 0..cells.len() {
+                    cells.row(row).for_each(|value| numbered.push(value));
+                    numbered.push_of(ids.as_ref(), row)?;
+                    numbered.end_row();
+                }
+                Ok(Rows::of_cells(entry, numbered))
+            }
+            NewRows::Vectors(batch) => {
+                let ids = entry.take_row_ids(batch.num_rows()).await?;
+                Ok(Rows::new(batch, ids))
+            }
+        }
+    }
+}
+
+/// The keys of rows in the clustered tree of their table.
+pub(crate) fn keys_of(entry: &TableEntry, rows: &Cells) -> SqlResult<Vec<Vec<u8>>> {
+    let encode = |row| {
+        let mut key = vec![];
+        encode_key(&entry.layout.key, rows, row, &mut key).map(|()| key)
+    };
+    (0..rows.len()).map(encode).collect()
+}
+
+/// In the place of row ids, where there are none.
+fn no_ids(count: usize) -> ArrayRef {
+    Arc::new(Int64Array::from(vec![0; count]))
 }
 
 /// The rows of a batch, which may have no columns, at these positions.

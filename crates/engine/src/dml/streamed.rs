@@ -12,6 +12,7 @@ use arrow_array::RecordBatch;
 use plan::constraints::{ColumnDefault, ForeignKey};
 use txn::waiting::give_way;
 use types::SqlResult;
+use types::cells::Cells;
 
 use super::change::{InPlace, alone, replace};
 use super::incoming::{check_referring, refers_to_itself};
@@ -24,6 +25,8 @@ use crate::writing::{Finding, Writing};
 
 /// What a statement has found.
 pub(super) enum Found {
+    /// All of its rows, as cells.
+    Few(Cells),
     /// All of its rows.
     All(Vec<RecordBatch>),
     /// More than are changed in place, which are looked for again.
@@ -39,11 +42,11 @@ pub(super) async fn found(
     finding: &Finding,
     may_stream: bool,
 ) -> SqlResult<Found> {
+    if let Some(few) = writing.found_few(finding).await? {
+        return Ok(Found::Few(few));
+    }
     if !may_stream {
         return writing.found(finding).await.map(Found::All);
-    }
-    if let Some(few) = writing.found_few(finding).await? {
-        return Ok(Found::All(vec![few]));
     }
     let mut rows = writing.find(finding);
     let (mut kept, mut counted) = (vec![], InPlace::default());
@@ -136,9 +139,9 @@ async fn take(
     while let Some(found) = rows.next().await? {
         let (old, new) = change(&found)?;
         count += old.len() as u64;
-        leaving.push(&old.batch, &old.ids, &writing.cancel).await?;
-        check_referring(writing, entry, keys, &new.batch).await?;
-        loader.push_all(&new.batch, &new.ids).await?;
+        leaving.push(old.batch(), old.ids(), &writing.cancel).await?;
+        check_referring(writing, entry, keys, new.batch()).await?;
+        loader.push_all(new.batch(), new.ids()).await?;
         job.done.store(count, Relaxed);
         give_way(&writing.cancel).await?;
     }

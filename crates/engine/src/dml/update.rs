@@ -17,7 +17,7 @@ use super::delete::firsts;
 use super::outcome::outcome;
 use super::rows::{Rows, batch};
 use super::streamed::{self, Found};
-use super::{compiled, foreign};
+use super::{compiled, few, foreign};
 use crate::catalog::entry::TableEntry;
 use crate::result::StatementResult;
 use crate::writing::{Finding, Writing};
@@ -78,10 +78,20 @@ async fn change(
     let may_stream = update.finds_rows_once()
         && returning.is_none()
         && streamed::may_change(writing, &entry, ordinals);
-    let found = match streamed::found(writing, finding, may_stream).await? {
-        Found::All(found) => found,
+    let mut seen = HashSet::new();
+    let (old, mut new) = match streamed::found(writing, finding, may_stream).await? {
+        Found::Few(found) => few::updated(writing, &entry, (finding, ordinals), found)?,
+        Found::All(found) => {
+            let (mut old, mut new) = (vec![], vec![]);
+            for found in &found {
+                let (before, after) = updated(writing, &entry, ordinals, found, &mut seen)?;
+                old.push(before);
+                new.push(after);
+                give_way(&writing.cancel).await?;
+            }
+            (Rows::all(&entry, &old)?, Rows::all(&entry, &new)?)
+        }
         Found::TooMany => {
-            let mut seen = HashSet::new();
             let change = |found: &RecordBatch| {
                 seen.clear();
                 updated(writing, &entry, ordinals, found, &mut seen)
@@ -91,21 +101,13 @@ async fn change(
             return Ok(StatementResult::Command { tag: format!("UPDATE {count}") });
         }
     };
-    let (mut old, mut new, mut seen) = (vec![], vec![], HashSet::new());
-    for found in &found {
-        let (before, after) = updated(writing, &entry, ordinals, found, &mut seen)?;
-        old.push(before);
-        new.push(after);
-        give_way(&writing.cancel).await?;
-    }
-    let (old, mut new) = (Rows::all(&entry, &old)?, Rows::all(&entry, &new)?);
     if entry.columns.is_some() {
         // The ids of a part are those of its rows alone.
-        new.ids = entry.take_row_ids(new.len()).await?;
+        new = Rows::new(new.batch().clone(), entry.take_row_ids(new.len()).await?);
     }
-    let (count, rows) = (old.len(), new.batch.clone());
+    let (count, written) = (old.len(), new.clone());
     let changes = foreign::enforce(writing, Change::new(&entry, old, new)).await?;
-    let result = outcome("UPDATE", count, returning.as_ref(), &rows)?;
+    let result = outcome("UPDATE", count, returning.as_ref(), &written)?;
     commit(writing, changes).await?;
     Ok(result)
 }
@@ -128,7 +130,7 @@ fn updated(
         }
     };
     let schema = &entry.def.schema;
-    let mut columns = old.batch.columns().to_vec();
+    let mut columns = old.batch().columns().to_vec();
     let first_new = found.num_columns() - ordinals.len();
     for (number, &ordinal) in ordinals.iter().enumerate() {
         let column = or_null(&schema.columns[ordinal]);
@@ -137,6 +139,6 @@ fn updated(
     refuse_nulls(&entry.def, schema, &columns)?;
     let rows = batch(&entry.schema(), columns, old.len())?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
-    let new = Rows { batch: rows, ids: old.ids.clone() };
+    let new = Rows::new(rows, old.ids().clone());
     Ok((old, new))
 }

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use exec::{Found, LocalFuture, Room, RowTables, Stopped};
-use plan::{Access, IndexRef, KeyRange, LookupJoin, Scan};
+use plan::{Access, IndexRef, KeyRange, LookupJoin, ScalarValue, Scan};
 use runtime::IoCounters;
 use storage::{Depth, Direction};
 use txn::visible::{Bounds, Entries, VisibleTree};
@@ -153,6 +153,37 @@ impl ProgramTables<'_> {
         match fetch {
             true => Ok(self.fetched(entry, &scan.columns, taken).await?.rows),
             false => Ok(taken.rows),
+        }
+    }
+
+    /// The rows of a table in row form whose first columns of an index are these: all columns that its
+    /// clustered tree has.
+    ///
+    /// # Errors
+    /// Those of storage; too many for the room.
+    pub(crate) async fn with_key(
+        &self,
+        entry: &TableEntry,
+        (index, values): (&IndexRef, &[ScalarValue]),
+        room: Room,
+    ) -> Result<Cells, Stopped> {
+        let columns: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
+        let is_primary = matches!(index, IndexRef::Primary);
+        let reader = self.reader(entry, index, (&columns, !is_primary));
+        let key = encode(&reader.layout.key, values)?;
+        let mut taken = Taken::new(&reader.entries, room);
+        if is_primary && values.len() == reader.layout.key.len() {
+            self.points(&reader, &[key], &mut taken).await?;
+        } else {
+            let (low, high) = beginning_with(key);
+            let range = (Bound::Included(low), Bound::Excluded(high));
+            let (way, count) = (Direction::Forward, room.rows + 1);
+            reader.tree.first(&range, way, count, &self.io, &mut taken).await?;
+        }
+        let taken = taken.finish()?;
+        match is_primary {
+            true => Ok(taken.rows),
+            false => Ok(self.fetched(entry, &columns, taken).await?.rows),
         }
     }
 

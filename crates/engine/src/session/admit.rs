@@ -1,5 +1,7 @@
 //! What a statement may do in the transaction that is open.
 
+use std::sync::LazyLock;
+
 use sql::Statement;
 use sql::parse::{Copied, Discard, RoleStatement, TableLock};
 use types::{SqlError, SqlResult, SqlState};
@@ -7,6 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::block;
+use crate::settings::setting::Setting;
 use crate::statements::Executed;
 
 impl Session {
@@ -109,11 +112,17 @@ impl Session {
 
     /// Whether the transaction only reads, by its own mode or by that of the session.
     pub(super) fn is_read_only(&mut self) -> bool {
-        let name = match self.transaction.status {
-            TransactionStatus::Idle => "default_transaction_read_only",
-            _ => "transaction_read_only",
+        static OF_SESSION: LazyLock<&Setting> = LazyLock::new(|| {
+            Setting::find("default_transaction_read_only").expect("it is one of the settings")
+        });
+        static OF_TRANSACTION: LazyLock<&Setting> = LazyLock::new(|| {
+            Setting::find("transaction_read_only").expect("it is one of the settings")
+        });
+        let setting = match self.transaction.status {
+            TransactionStatus::Idle => &OF_SESSION,
+            _ => &OF_TRANSACTION,
         };
-        self.settings().show(name).is_ok_and(|value| value == "on")
+        self.settings().is_kept_on(setting)
     }
 }
 

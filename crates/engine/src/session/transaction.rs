@@ -363,7 +363,7 @@ impl Session {
         static SETTING: LazyLock<&Setting> = LazyLock::new(|| {
             Setting::find("transaction_isolation").expect("it is one of the settings")
         });
-        Isolation::named(&self.settings().shown(&SETTING))
+        Isolation::named(self.settings().kept_word(&SETTING))
     }
 
     /// Whether a setting may still be changed.

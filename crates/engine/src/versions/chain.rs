@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 use plan::catalog::TableDef;
+use runtime::Aborted;
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use storage::{Redo, Store, planted};
 use txn::locks::table::{LockWait, Locks, WriteRight};
@@ -302,30 +303,25 @@ impl Versions {
             return;
         }
         let versions = self.clone();
-        drop(runtime::spawn(async move { versions.publish().await.ok() }));
+        drop(runtime::spawn(async move {
+            let published = runtime::unless_panicked(versions.publish_here(false)).await;
+            versions.unless_aborted(published).ok();
+        }));
     }
 
-    /// Makes the newest version durable and visible, if it is not yet; in a task of its own, which goes to
-    /// its end also when nobody waits for it any more.
+    /// Makes everything durable by a checkpoint, in a task of its own, which goes to its end also when nobody waits
+    /// for it any more. The caller has the right to write.
     ///
     /// # Errors
     /// Those of storage; the store has given up then, since half of it is done in memory.
-    async fn publish(self: &Arc<Versions>) -> SqlResult<()> {
-        self.publish_by(false).await
-    }
-
-    /// Makes everything durable by a checkpoint. The caller has the right to write.
-    ///
-    /// # Errors
-    /// As [`Versions::publish`].
     pub(crate) async fn checkpoint(self: &Arc<Versions>, _right: &WriteRight) -> SqlResult<()> {
-        self.publish_by(true).await
+        let versions = self.clone();
+        let published = runtime::spawn(async move { versions.publish_here(true).await });
+        self.unless_aborted(published.await)
     }
 
-    async fn publish_by(self: &Arc<Versions>, checkpoint: bool) -> SqlResult<()> {
-        let versions = self.clone();
-        let published = runtime::spawn(async move { versions.publish_here(checkpoint).await });
-        published.await.unwrap_or_else(|aborted| {
+    fn unless_aborted(&self, published: Result<SqlResult<()>, Aborted>) -> SqlResult<()> {
+        published.unwrap_or_else(|aborted| {
             let error = SqlError::internal(format!("a publication failed: {aborted}"));
             self.fail(&error);
             Err(error)

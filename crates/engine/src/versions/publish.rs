@@ -202,7 +202,7 @@ impl Versions {
     /// Makes a checkpoint beside those who write, who go on while most of it is written.
     ///
     /// # Errors
-    /// As [`Versions::publish`], and those of waiting for the right to write.
+    /// As [`Versions::checkpoint`], and those of waiting for the right to write.
     pub(crate) async fn checkpoint_beside(self: &Arc<Versions>, wait: &LockWait) -> SqlResult<()> {
         // What fails now fails again with the checkpoint.
         self.store.flush().await.ok();

@@ -1,6 +1,7 @@
 //! Tasks: their frames, wakers and handles.
 
 pub(crate) mod aborted;
+pub(crate) mod begun;
 pub(crate) mod frame;
 pub(crate) mod frame_pool;
 pub(crate) mod join;

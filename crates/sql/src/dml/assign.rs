@@ -15,6 +15,7 @@ use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use plan::catalog::TableDef;
+use types::cells::Cells;
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
@@ -81,6 +82,21 @@ pub fn equal(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
 /// The column as it is while a row is made: null is refused when all of the row is known.
 pub fn or_null(column: &Column) -> Column {
     Column { nullable: true, ..column.clone() }
+}
+
+/// The same of rows, which have the columns of `schema` first.
+///
+/// # Errors
+/// 23502 with the row.
+pub fn refuse_null_cells(table: &TableDef, schema: &Schema, rows: &Cells) -> SqlResult<()> {
+    let mut strict = schema.columns.iter().enumerate().filter(|(_, column)| !column.nullable);
+    let has_null = |at: usize| (0..rows.len()).any(|row| rows.value(row, at).is_null());
+    if !strict.any(|(at, _)| has_null(at)) {
+        return Ok(());
+    }
+    let vector = |(at, column): (usize, &Column)| rows.vector(at, &column.ty.arrow());
+    let columns = schema.columns.iter().enumerate().map(vector);
+    refuse_nulls(table, schema, &columns.collect::<SqlResult<Vec<_>>>()?)
 }
 
 /// Refuses null in columns of `schema`, the table's, that allow none. `columns` are those of whole

@@ -11,6 +11,7 @@
 mod admitted;
 mod draft;
 mod execution;
+mod formula;
 mod inserted;
 mod key;
 mod rules;
@@ -23,7 +24,6 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use datafusion_sql::sqlparser::ast::SelectItem;
 use plan::catalog::TableDef;
-use plan::expr::Expr;
 use types::SqlResult;
 use types::zone::{self, Zone};
 
@@ -37,6 +37,7 @@ use crate::parse::statement::kept::Kept;
 use crate::parse::template::Template;
 use admitted::Scope;
 use draft::{Draft, inputs};
+use formula::Formula;
 use inserted::Inserted;
 use key::Key;
 use values::{Values, placed};
@@ -54,24 +55,26 @@ pub struct Compiled {
     values: Values,
     /// The columns of the table, then those of the values.
     inputs: SchemaRef,
+    /// The columns of the values alone.
+    value_schema: SchemaRef,
     rules: RowRules,
     returning: Option<RowExprs>,
     work: Work,
     /// What is computed of the values alone, which planning computes whether a row asks for it or not.
-    constants: Vec<Expr>,
+    constants: Vec<Formula>,
 }
 
 /// What is done with the rows.
 enum Work {
-    Update { found_by: FoundBy, assignments: Vec<(usize, Expr)> },
+    Update { found_by: FoundBy, assignments: Vec<(usize, Formula)> },
     Delete { found_by: FoundBy },
-    Insert { rows: Inserted, conflict: Option<Conflict> },
+    Insert { rows: Box<Inserted>, conflict: Option<Conflict> },
 }
 
 /// Which rows are changed: those with a key that fulfil all conditions.
 struct FoundBy {
     key: Key,
-    conditions: Vec<Expr>,
+    conditions: Vec<Formula>,
 }
 
 impl fmt::Debug for Compiled {
@@ -100,7 +103,11 @@ impl Compiled {
         let constants = RefCell::default();
         let draft = Draft { table: &table, alias, catalog, values, constants: &constants };
         let Some((work, values)) = draft.work(&statement)? else { return Ok(None) };
-        let constant = |expr| compiled(placed(expr), &values.schema()?, catalog);
+        let value_schema: SchemaRef = Arc::new(values.arrow());
+        let constant = |expr| {
+            let expr = compiled(placed(expr), &values.schema()?, catalog)?;
+            Ok(Formula::new(expr, &value_schema))
+        };
         let constants =
             constants.take().into_iter().map(constant).collect::<SqlResult<Vec<_>>>()?;
         let Some(rules) = rules::stable(&table, catalog)? else { return Ok(None) };
@@ -123,6 +130,7 @@ impl Compiled {
             zone,
             values,
             inputs,
+            value_schema,
             rules,
             returning,
             work,

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast;
 use plan::catalog::TableDef;
 use plan::constraints::ColumnDefault;
 use plan::expr::Expr;
 use plan::limits;
+use types::cells::{Cells, Value};
 use types::text::format_value;
-use types::{SqlError, SqlResult};
+use types::{Datum, SqlError, SqlResult};
 
 use super::assign;
 use super::target::parsed;
@@ -27,7 +28,7 @@ pub struct Defaults {
 
 enum Filling {
     /// The same for all rows; `None` is null.
-    Same(Option<String>),
+    Same(Option<ArrayRef>),
     /// Computed for each row.
     Computed(Expr),
     /// The next number.
@@ -66,10 +67,29 @@ impl Defaults {
         Ok(text)
     }
 
+    /// Appends a column's next default to the row that is being made.
+    ///
+    /// # Errors
+    /// As [`Defaults::next`].
+    pub(crate) fn push(&mut self, ordinal: usize, rows: &mut Cells) -> SqlResult<()> {
+        let column = &self.table.schema.columns[ordinal];
+        let value = match &mut self.columns[ordinal] {
+            Filling::Same(None) => {
+                rows.push(Value::Null);
+                return Ok(());
+            }
+            Filling::Counted(next) => return Datum::Int(next()?).push(column.ty, rows),
+            Filling::Same(Some(value)) => Arc::clone(value),
+            Filling::Computed(expr) => assign(&expr.evaluate(&one_row()?)?, column)?,
+        };
+        limits::take_value(value.get_buffer_memory_size())?;
+        rows.push_of(value.as_ref(), 0)
+    }
+
     fn text(&mut self, ordinal: usize) -> SqlResult<Option<String>> {
         let column = &self.table.schema.columns[ordinal];
         match &mut self.columns[ordinal] {
-            Filling::Same(value) => Ok(value.clone()),
+            Filling::Same(value) => Ok(value.as_ref().and_then(|value| format_value(value, 0))),
             Filling::Computed(expr) => {
                 let value = assign(&expr.evaluate(&one_row()?)?, column)?;
                 Ok(format_value(&value, 0))
@@ -103,7 +123,7 @@ impl Filling {
                 let mut free = column.clone();
                 free.nullable = true;
                 let value = assign(&expr.evaluate(&one_row()?)?, &free)?;
-                Ok(Filling::Same(format_value(&value, 0)))
+                Ok(Filling::Same(Some(value)))
             }
         }
     }

@@ -379,7 +379,7 @@ fn computed(expr: &ast::Expr, column: &Column, catalog: &dyn Catalog) -> SqlResu
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let empty = Arc::new(arrow_schema::Schema::empty());
     let batch = RecordBatch::try_new_with_options(empty, vec![], &one_row).map_err(from_arrow)?;
-    let value = assign(&compiled.evaluate(&batch)?, column)?;
+    let value = assign(&compiled.evaluate(&batch)?, &or_null(column))?;
     let text = format_value(&value, 0);
     limits::take_text(text.as_deref())?;
     Ok(text)

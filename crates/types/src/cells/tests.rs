@@ -10,6 +10,7 @@ use crate::logical::{Column, LogicalType, Schema};
 use crate::parse::ColumnParser;
 use crate::reader::RowReader;
 use crate::row::RowLayout;
+use crate::writer::{encode_key, encode_row};
 
 const WIDE: LogicalType = LogicalType::Decimal { precision: 30, scale: 4 };
 const NARROW: LogicalType = LogicalType::Decimal { precision: 10, scale: 2 };
@@ -54,9 +55,17 @@ fn vector(ty: LogicalType, texts: &[&str], nullable: bool) -> ArrayRef {
 }
 
 fn of_vector(vector: &ArrayRef) -> Cells {
-    let mut rows = Cells::new(1);
-    for row in 0..vector.len() {
-        rows.push(value_of(vector.as_ref(), row).unwrap());
+    of_vectors(std::slice::from_ref(vector))
+}
+
+fn of_batch(batch: &RecordBatch) -> Cells {
+    of_vectors(batch.columns())
+}
+
+fn of_vectors(vectors: &[ArrayRef]) -> Cells {
+    let mut rows = Cells::new(vectors.len());
+    for row in 0..vectors[0].len() {
+        vectors.iter().for_each(|vector| rows.push(value_of(vector.as_ref(), row).unwrap()));
         rows.end_row();
     }
     rows
@@ -109,11 +118,15 @@ fn entries_of_trees_become_rows() {
                 layout.key.iter().map(|key| batch.column(key.ordinal).clone()).collect();
             let encoder = KeyEncoder::new(&layout.key, &columns);
             let reader = RowReader::new(layout.clone(), &[1, 0]);
-            let mut rows = Cells::new(2);
+            let (mut rows, whole) = (Cells::new(2), of_batch(&batch));
             for row in 0..batch.num_rows() {
                 let (mut key, mut value) = (vec![], vec![]);
                 encoder.encode(row, &mut key).unwrap();
                 layout.encode_value(&batch, row, &mut value).unwrap();
+                let (mut own_key, mut own_value) = (vec![], vec![]);
+                encode_key(&layout.key, &whole, row, &mut own_key).unwrap();
+                encode_row(&layout, &whole, row, &mut own_value).unwrap();
+                assert_eq!((own_key, own_value), (key.clone(), value.clone()), "{ty}");
                 reader.read(&key, &value, &mut rows);
             }
             let read = rows.vector(0, vector.data_type()).unwrap();

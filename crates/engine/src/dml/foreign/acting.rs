@@ -51,7 +51,7 @@ impl State<'_> {
         found: Rows,
     ) -> SqlResult<bool> {
         let mut changed = false;
-        for group in groups(&link.key, link.referred(&found.batch)?, gone) {
+        for group in groups(&link.key, link.referred(found.batch())?, gone) {
             let Some(first) = group.keys.first() else { continue };
             let found = found.take(&group.rows)?;
             if group.action == ReferentialAction::Refuse && self.defers(link, &found)? {
@@ -88,7 +88,7 @@ impl State<'_> {
         gone: &HashMap<Key, Lost>,
     ) -> SqlResult<bool> {
         let Some(change) = self.changes.get(&child.def.id) else { return Ok(false) };
-        let [deleted, changed] = groups(&link.key, link.referred(&change.added.batch)?, gone);
+        let [deleted, changed] = groups(&link.key, link.referred(change.added.batch())?, gone);
         let mut has_acted = false;
         // Those that go are last, for the others have their places before.
         for group in [changed, deleted] {
@@ -142,7 +142,7 @@ impl State<'_> {
         found: &Rows,
         new: &[&Vec<Option<String>>],
     ) -> SqlResult<Rows> {
-        let mut columns = found.batch.columns().to_vec();
+        let mut columns = found.batch().columns().to_vec();
         for (position, &ordinal) in link.key.columns.iter().enumerate() {
             let values = new.iter().map(|new| new[position].as_deref());
             let assigned = link.assigned(position, values)?;
@@ -162,7 +162,7 @@ impl State<'_> {
         found: &Rows,
         action: ReferentialAction,
     ) -> SqlResult<Rows> {
-        let mut columns = found.batch.columns().to_vec();
+        let mut columns = found.batch().columns().to_vec();
         let mut defaults = Defaults::new(&child.def, &self.writing.catalog)?;
         for &ordinal in &key.columns {
             let column = &child.def.schema.columns[ordinal];
@@ -191,9 +191,9 @@ impl State<'_> {
         let ids = match &child.columns {
             // The ids of a part are those of its rows alone.
             Some(_) => child.take_row_ids(rows.num_rows()).await?,
-            None => found.ids.clone(),
+            None => found.ids().clone(),
         };
-        Ok(Rows { batch: rows, ids })
+        Ok(Rows::new(rows, ids))
     }
 }
 

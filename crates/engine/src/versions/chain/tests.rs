@@ -266,7 +266,7 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
     let publishing = door::wait(&db.handle(), move || {
         Box::pin(async move {
             let publishing = versions.publications.begin().await;
-            let checkpoint = async move { sender.send(versions.publish_by(true).await).ok() };
+            let checkpoint = async move { sender.send(versions.publish_here(true).await).ok() };
             drop(runtime::spawn(checkpoint));
             runtime::time::sleep(std::time::Duration::from_millis(1)).await;
             publishing

@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow_schema::DataType;
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast;
 use plan::catalog::{TableDef, TableStorage};
-use plan::expr::Expr;
 use types::SqlResult;
 
 use super::admitted::Scope;
+use super::formula::Formula;
 use super::inserted::Inserted;
 use super::key::Key;
 use super::values::{Values, placed};
@@ -88,7 +87,7 @@ impl Draft<'_> {
         let Some(rows) = Inserted::of(insert, self.table, &self.values, self.catalog)? else {
             return Ok(None);
         };
-        Ok(Some((Work::Insert { rows, conflict }, self.values)))
+        Ok(Some((Work::Insert { rows: Box::new(rows), conflict }, self.values)))
     }
 
     /// The key of the rows that a condition is about, and what else it asks of them.
@@ -105,7 +104,7 @@ impl Draft<'_> {
         let mut conditions = vec![];
         for condition in rest {
             match self.expression(condition)? {
-                Some(condition) if *condition.data_type() == DataType::Boolean => {
+                Some(condition) if condition.is_truth() => {
                     conditions.push(condition);
                 }
                 _ => return Ok(None),
@@ -115,7 +114,7 @@ impl Draft<'_> {
     }
 
     /// An expression over a row and the values, if it is one that may be compiled.
-    fn expression(&self, expr: ast::Expr) -> SqlResult<Option<Expr>> {
+    fn expression(&self, expr: ast::Expr) -> SqlResult<Option<Formula>> {
         let names = [self.alias];
         let scope = Scope {
             values: Some(&self.values),
@@ -126,6 +125,7 @@ impl Draft<'_> {
             return Ok(None);
         }
         let schema = inputs(self.table, self.alias, &self.values)?;
-        compiled(placed(expr), &schema, self.catalog).map(Some)
+        let expr = compiled(placed(expr), &schema, self.catalog)?;
+        Ok(Some(Formula::new(expr, &Arc::new(schema.as_arrow().clone()))))
     }
 }

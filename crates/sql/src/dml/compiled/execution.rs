@@ -2,22 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_select::filter::filter_record_batch;
-use arrow_select::take::take;
 use datafusion_common::ScalarValue;
 use plan::IndexRef;
 use plan::catalog::TableDef;
+use types::cells::Cells;
 use types::{SqlError, SqlResult};
 
+use super::formula::{Formula, Inputs};
 use super::{Compiled, RowRules, Work};
 use crate::catalog::Catalog;
-use crate::dml::assign;
-use crate::dml::assign::{or_null, refuse_nulls};
+use crate::dml::assign::refuse_null_cells;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
-use crate::error::from_arrow;
 use crate::parse::dml::{Delete, Insert, Update};
 use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
@@ -126,15 +122,15 @@ impl Execution {
     ///
     /// # Errors
     /// What computing says.
-    pub fn meant(&self, rows: &RecordBatch, values: &RecordBatch) -> SqlResult<RecordBatch> {
+    pub fn meant(&self, rows: Cells, values: &Cells) -> SqlResult<Cells> {
         let (Work::Update { found_by, .. } | Work::Delete { found_by }) = &self.compiled.work
         else {
             return Err(SqlError::internal("an INSERT finds no rows"));
         };
-        let mut meant = rows.clone();
+        let mut meant = rows;
         for condition in &found_by.conditions {
-            let held = condition.evaluate(&self.inputs(&meant, values)?)?;
-            meant = filter_record_batch(&meant, held.as_boolean()).map_err(from_arrow)?;
+            let held = condition.values(&self.inputs(&meant, values))?.held(meant.len())?;
+            meant = meant.take(&held);
         }
         Ok(meant)
     }
@@ -143,16 +139,26 @@ impl Execution {
     ///
     /// # Errors
     /// What computing and assigning the values says; 23502.
-    pub fn updated(&self, rows: &RecordBatch, values: &RecordBatch) -> SqlResult<RecordBatch> {
+    pub fn updated(&self, rows: &Cells, values: &Cells) -> SqlResult<Cells> {
         let Work::Update { assignments, .. } = &self.compiled.work else { return Ok(rows.clone()) };
-        let (table, inputs) = (&self.compiled.table, self.inputs(rows, values)?);
-        let mut columns = rows.columns().to_vec();
-        for (ordinal, value) in assignments {
-            let column = or_null(&table.schema.columns[*ordinal]);
-            columns[*ordinal] = assign(&value.evaluate(&inputs)?, &column)?;
+        let (table, inputs) = (&self.compiled.table, self.inputs(rows, values));
+        let columns = &table.schema.columns;
+        let assigned = |(ordinal, value): &(usize, Formula)| {
+            Ok((*ordinal, value.assigned(&inputs, &columns[*ordinal])?))
+        };
+        let assigned = assignments.iter().map(assigned).collect::<SqlResult<Vec<_>>>()?;
+        let mut updated = Cells::new(columns.len());
+        for row in 0..rows.len() {
+            for ordinal in 0..columns.len() {
+                match assigned.iter().find(|(assigned, _)| *assigned == ordinal) {
+                    Some((_, values)) => values.push(row, &mut updated)?,
+                    None => updated.push(rows.value(row, ordinal)),
+                }
+            }
+            updated.end_row();
         }
-        refuse_nulls(table, &table.schema, &columns)?;
-        RecordBatch::try_new(table.schema.arrow(), columns).map_err(from_arrow)
+        refuse_null_cells(table, &table.schema, &updated)?;
+        Ok(updated)
     }
 
     /// The rows of an `INSERT`, but for generated columns; `None` where the planned road has to say what
@@ -160,36 +166,34 @@ impl Execution {
     ///
     /// # Errors
     /// What defaults say; 23502.
-    pub fn inserted(&self, catalog: &dyn Catalog) -> SqlResult<Option<RecordBatch>> {
+    pub fn inserted(&self, catalog: &dyn Catalog) -> SqlResult<Option<Cells>> {
         let Work::Insert { rows, .. } = &self.compiled.work else { return Ok(None) };
         let Ok(values) = self.values(catalog) else { return Ok(None) };
+        let values = Inputs::new(&self.compiled.value_schema, values);
         rows.rows(&self.compiled.table, &values, &self.values, catalog)
     }
 
-    /// The values as columns of one row.
+    /// The values as one row.
     ///
     /// # Errors
     /// 22P02 and 22003 for what is no value of its type; what computing with the values alone says.
-    pub fn values(&self, catalog: &dyn Catalog) -> SqlResult<RecordBatch> {
+    pub fn values(&self, catalog: &dyn Catalog) -> SqlResult<Cells> {
         let row = self.compiled.values.row(&self.values, catalog.now_us())?;
-        self.compiled.constants.iter().try_for_each(|expr| expr.evaluate(&row).map(drop))?;
-        Ok(row)
+        if self.compiled.constants.is_empty() {
+            return Ok(row);
+        }
+        let inputs = Inputs::new(&self.compiled.value_schema, row);
+        self.compiled.constants.iter().try_for_each(|expr| expr.values(&inputs).map(drop))?;
+        Ok(inputs.into_rows())
     }
 
     /// Rows of the table with the values beside each.
-    fn inputs(&self, rows: &RecordBatch, values: &RecordBatch) -> SqlResult<RecordBatch> {
-        let count = rows.num_rows();
-        let of_each = UInt32Array::from(vec![0; count]);
-        let beside = |value: &ArrayRef| match count {
-            1 => Ok(value.clone()),
-            _ => take(value, &of_each, None).map_err(from_arrow),
-        };
-        let mut columns = rows.columns().to_vec();
-        for value in values.columns() {
-            columns.push(beside(value)?);
+    fn inputs(&self, rows: &Cells, values: &Cells) -> Inputs<'_> {
+        let mut inputs = Cells::new(rows.width() + values.width());
+        for row in 0..rows.len() {
+            rows.row(row).chain(values.row(0)).for_each(|value| inputs.push(value));
+            inputs.end_row();
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
-        let inputs = self.compiled.inputs.clone();
-        RecordBatch::try_new_with_options(inputs, columns, &options).map_err(from_arrow)
+        Inputs::new(&self.compiled.inputs, inputs)
     }
 }

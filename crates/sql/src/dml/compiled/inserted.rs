@@ -1,34 +1,35 @@
 //! The rows of an `INSERT .. VALUES`.
 
-use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::ArrayRef;
 use datafusion_sql::sqlparser::ast;
 use plan::catalog::TableDef;
 use plan::constraints::ColumnDefault;
-use plan::expr::Expr;
+use types::cells::Cells;
 use types::datetime::speaks_of_now;
 use types::parse::ColumnParser;
-use types::text::format_value;
-use types::{Column, Schema, SqlError, SqlResult};
+use types::{Column, LogicalType, Schema, SqlError, SqlResult};
 
-use super::values::{Values, is_now, placed};
+use super::formula::{Formula, Inputs, Values};
+use super::values::{self, is_now, placed};
 use crate::catalog::Catalog;
-use crate::dml::assign;
-use crate::dml::assign::{literal_as, or_null, refuse_nulls};
+use crate::dml::assign::{literal_as, or_null, refuse_null_cells};
 use crate::dml::compiled::admitted::{Scope, number};
 use crate::dml::defaults::Defaults;
 use crate::dml::expressions::compiled;
 use crate::dml::insert::{cell, incoming_schema, takes_values, targets_of};
 use crate::dml::target::{is_default, parsed};
-use crate::error::from_arrow;
 use crate::parse::dml::{Insert, InsertSource};
 use crate::parse::parameter::Parameter;
 use crate::point::placeholder;
 
-/// Values that are compiled; more are computed each time.
-const CELLS_MAX: usize = 512;
+/// Values that are kept; of more all are computed each time.
+const CELLS_MAX: usize = 4096;
+
+/// Values among them that are compiled, which takes some microseconds each.
+const COMPUTED_MAX: usize = 512;
 
 /// Rows as they are made for each execution.
 pub(super) struct Inserted {
@@ -36,18 +37,20 @@ pub(super) struct Inserted {
     schema: Schema,
     /// For each row, the columns of the table in order.
     rows: Vec<Vec<Cell>>,
+    /// The values that are the same each time, one a row.
+    constants: Cells,
     /// Columns whose defaults are made anew for each row; they may take numbers of sequences.
     defaulted: Vec<bool>,
 }
 
 /// Where a value comes from.
 enum Cell {
-    /// A text that the column reads; `None` is null.
-    Text(Option<String>),
+    /// The constant with this number.
+    Same(usize),
     /// A parameter without a type, whose text the column reads.
     Parameter(usize),
     /// An expression over the values.
-    Computed(Expr),
+    Computed(Formula),
     /// The column's default.
     Default,
 }
@@ -57,7 +60,7 @@ impl Inserted {
     pub(super) fn of(
         insert: &Insert,
         table: &Arc<TableDef>,
-        values: &Values,
+        values: &values::Values,
         catalog: &dyn Catalog,
     ) -> SqlResult<Option<Inserted>> {
         let none = [vec![]];
@@ -70,103 +73,128 @@ impl Inserted {
         if given.len() * table.schema.columns.len() > CELLS_MAX {
             return Ok(None);
         }
-        let draft = Draft { insert, table, values, catalog };
-        let mut rows = vec![];
+        let constants = RefCell::new(Cells::new(1));
+        let draft = Draft { insert, table, values, catalog, constants: &constants };
+        let (mut rows, mut computed) = (vec![], 0);
+        let is_computed = |cell: &&Cell| matches!(cell, Cell::Computed(_) | Cell::Parameter(_));
         for row in given {
             let Some(row) = draft.row(row, &targets)? else { return Ok(None) };
+            computed += row.iter().filter(is_computed).count();
+            if computed > COMPUTED_MAX {
+                return Ok(None);
+            }
             rows.push(row);
         }
         let is_default = |ordinal: usize| {
             rows.iter().any(|row: &Vec<Cell>| matches!(row[ordinal], Cell::Default))
         };
         let defaulted = (0..table.schema.columns.len()).map(is_default).collect();
-        Ok(Some(Inserted { schema: incoming_schema(table), rows, defaulted }))
+        let (schema, constants) = (incoming_schema(table), constants.into_inner());
+        Ok(Some(Inserted { schema, rows, constants, defaulted }))
     }
 
     /// The rows; `None` where something is wrong with a value.
     pub(super) fn rows(
         &self,
         table: &Arc<TableDef>,
-        values: &RecordBatch,
+        values: &Inputs<'_>,
         parameters: &[Parameter],
         catalog: &dyn Catalog,
-    ) -> SqlResult<Option<RecordBatch>> {
-        let columns = self.schema.columns.iter().map(or_null);
-        let mut parsers: Vec<ColumnParser> = columns.map(|c| ColumnParser::new(&c)).collect();
-        let source = Source { values, parameters };
+    ) -> SqlResult<Option<Cells>> {
+        let source = Source { values, parameters, table };
         // Before any number of a sequence is taken.
-        for (ordinal, parser) in parsers.iter_mut().enumerate() {
-            let column = &table.schema.columns[ordinal];
-            for row in self.rows.iter().filter(|_| !self.defaulted[ordinal]) {
-                let read = source.text(&row[ordinal], column);
-                if read.and_then(|text| parser.push(text.as_deref())).is_err() {
-                    return Ok(None);
+        let computed = self.rows.iter().map(|row| source.computed(row));
+        let Ok(computed) = computed.collect::<SqlResult<Vec<_>>>() else { return Ok(None) };
+        let mut defaults = match self.defaulted.contains(&true) {
+            true => Some(Defaults::of_some(table, catalog, &self.defaulted)?),
+            false => None,
+        };
+        let mut rows = Cells::new(table.schema.columns.len());
+        for (row, computed) in self.rows.iter().zip(computed) {
+            let mut computed = computed.into_iter();
+            for (ordinal, cell) in row.iter().enumerate() {
+                match (cell, &mut defaults) {
+                    (Cell::Same(at), _) => rows.push(self.constants.value(*at, 0)),
+                    (Cell::Default, Some(defaults)) => defaults.push(ordinal, &mut rows)?,
+                    (Cell::Parameter(_) | Cell::Computed(_), _) => {
+                        let none = || SqlError::internal("a value that was not computed");
+                        computed.next().ok_or_else(none)?.push(0, &mut rows)?;
+                    }
+                    (Cell::Default, None) => {
+                        return Err(SqlError::internal("a default is no value"));
+                    }
                 }
             }
+            rows.end_row();
         }
-        if self.defaulted.contains(&true) {
-            self.fill(table, &source, catalog, &mut parsers)?;
-        }
-        let arrays: Vec<ArrayRef> = parsers.iter_mut().map(ColumnParser::finish).collect();
-        refuse_nulls(table, &self.schema, &arrays)?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
-        let batch = RecordBatch::try_new_with_options(self.schema.arrow(), arrays, &options);
-        batch.map(Some).map_err(from_arrow)
-    }
-
-    /// The columns that have defaults, row by row.
-    fn fill(
-        &self,
-        table: &Arc<TableDef>,
-        source: &Source<'_>,
-        catalog: &dyn Catalog,
-        parsers: &mut [ColumnParser],
-    ) -> SqlResult<()> {
-        let mut defaults = Defaults::of_some(table, catalog, &self.defaulted)?;
-        for row in &self.rows {
-            for ordinal in (0..row.len()).filter(|ordinal| self.defaulted[*ordinal]) {
-                let text = match &row[ordinal] {
-                    Cell::Default => defaults.next(ordinal)?,
-                    given => source.text(given, &table.schema.columns[ordinal])?,
-                };
-                parsers[ordinal].push(text.as_deref())?;
-            }
-        }
-        Ok(())
+        refuse_null_cells(table, &self.schema, &rows)?;
+        Ok(Some(rows))
     }
 }
 
 /// The values of an execution.
 struct Source<'a> {
-    values: &'a RecordBatch,
+    values: &'a Inputs<'a>,
     parameters: &'a [Parameter],
+    table: &'a TableDef,
 }
 
 impl Source<'_> {
-    /// A value as text that the column reads; `None` is null.
-    fn text(&self, cell: &Cell, column: &Column) -> SqlResult<Option<String>> {
-        let value = match cell {
-            Cell::Text(text) => return Ok(text.clone()),
+    /// Those values of a row that depend on the execution, in order.
+    fn computed(&self, row: &[Cell]) -> SqlResult<Vec<Values>> {
+        let columns = self.table.schema.columns.iter();
+        row.iter()
+            .zip(columns)
+            .filter_map(|(cell, column)| self.value(cell, column).transpose())
+            .collect()
+    }
+
+    fn value(&self, cell: &Cell, column: &Column) -> SqlResult<Option<Values>> {
+        Ok(Some(match cell {
             Cell::Parameter(number) => {
                 let parameter = self.parameters.get(*number);
-                return Ok(parameter.and_then(|p| p.text()).map(Cow::into_owned));
+                let text = parameter.and_then(|parameter| parameter.text());
+                Values::Vector(read(text.as_deref(), column)?)
             }
-            Cell::Computed(expr) => expr.evaluate(self.values)?,
-            Cell::Default => return Err(SqlError::internal("a default is no value")),
-        };
-        Ok(format_value(&assign(&value, column)?, 0))
+            Cell::Computed(formula) => formula.assigned(self.values, column)?,
+            Cell::Same(_) | Cell::Default => return Ok(None),
+        }))
     }
+}
+
+/// Whether a text is another value of the type at each moment.
+fn is_moment(text: &str, ty: LogicalType) -> bool {
+    use LogicalType as T;
+    let is_temporal = matches!(ty.plain(), T::Date | T::Time | T::Timestamp | T::TimestampTz);
+    is_temporal && speaks_of_now(text)
+}
+
+/// The value of a column that a text is; `None` is null.
+fn read(text: Option<&str>, column: &Column) -> SqlResult<ArrayRef> {
+    let mut parser = ColumnParser::new(&or_null(column));
+    parser.push(text)?;
+    Ok(parser.finish())
 }
 
 /// Rows while they are compiled.
 struct Draft<'a> {
     insert: &'a Insert,
     table: &'a Arc<TableDef>,
-    values: &'a Values,
+    values: &'a values::Values,
     catalog: &'a dyn Catalog,
+    constants: &'a RefCell<Cells>,
 }
 
 impl Draft<'_> {
+    /// The value of a column that a text is, as a constant.
+    fn same(&self, text: Option<&str>, column: &Column) -> SqlResult<Cell> {
+        let value = read(text, column)?;
+        let mut constants = self.constants.borrow_mut();
+        constants.push_of(value.as_ref(), 0)?;
+        constants.end_row();
+        Ok(Cell::Same(constants.len() - 1))
+    }
+
     fn row(&self, row: &[ast::Expr], targets: &[usize]) -> SqlResult<Option<Vec<Cell>>> {
         let cell = |ordinal: usize| {
             let given = targets.iter().position(|t| *t == ordinal).and_then(|at| row.get(at));
@@ -193,7 +221,12 @@ impl Draft<'_> {
             return Ok(Some(Cell::Parameter(number)));
         }
         if is_literal(expr) {
-            return cell(expr, column, self.catalog).map(|text| Some(Cell::Text(text)));
+            let text = cell(expr, column, self.catalog)?;
+            if text.as_deref().is_some_and(|text| is_moment(text, column.ty)) {
+                return Ok(None);
+            }
+            // What is wrong with it is told when it runs.
+            return Ok(self.same(text.as_deref(), column).ok());
         }
         let scope = Scope { values: Some(self.values), ..Scope::of_row(self.table, &[]) };
         if !scope.admits(expr) {
@@ -204,14 +237,15 @@ impl Draft<'_> {
 
     fn computed(&self, expr: ast::Expr, column: &Column) -> SqlResult<Cell> {
         let expr = literal_as(placed(expr), column)?;
-        compiled(expr, &self.values.schema()?, self.catalog).map(Cell::Computed)
+        let expr = compiled(expr, &self.values.schema()?, self.catalog)?;
+        Ok(Cell::Computed(Formula::new(expr, &Arc::new(self.values.arrow()))))
     }
 
     /// What a column has without a value; what does not change is found out now.
     fn default(&self, ordinal: usize) -> SqlResult<Cell> {
         let column = &self.table.schema.columns[ordinal];
         match self.table.constraints.default_of(ordinal) {
-            None | Some(ColumnDefault::Generated(_)) => Ok(Cell::Text(None)),
+            None | Some(ColumnDefault::Generated(_)) => self.same(None, column),
             Some(ColumnDefault::Identity(_)) => Ok(Cell::Default),
             Some(ColumnDefault::Expression(text)) => {
                 let expr = parsed(text)?;
@@ -226,9 +260,7 @@ impl Draft<'_> {
                     (0..self.table.schema.columns.len()).map(|i| i == ordinal).collect();
                 let text = Defaults::of_some(self.table, self.catalog, &wanted)?.next(ordinal)?;
                 // What the default's own type does to it is done.
-                let mut parser = ColumnParser::new(&or_null(column));
-                parser.push(text.as_deref())?;
-                Ok(Cell::Text(text))
+                self.same(text.as_deref(), column)
             }
         }
     }

@@ -30,6 +30,11 @@ impl RowRules {
         Ok(RowRules { generated, checks: checks(table, catalog)? })
     }
 
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.generated.is_empty() && self.checks.is_empty()
+    }
+
     /// The rows with the columns that are computed filled in.
     ///
     /// # Errors

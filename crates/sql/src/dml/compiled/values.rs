@@ -1,15 +1,14 @@
 //! Parameters as columns of one row.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
 use arrow_schema::{Field, Schema};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast::{self, FunctionArguments, Ident};
-use types::{Datum, LogicalType, SqlResult, oid};
+use types::cells::{Cells, Value};
+use types::{LogicalType, SqlResult, oid};
 
-use crate::error::{from_arrow, from_library};
+use crate::error::from_library;
 use crate::parse::object_name::last_name;
 use crate::parse::parameter::Parameter;
 use crate::point::placeholder;
@@ -81,7 +80,8 @@ impl Values {
         DFSchema::try_from_qualified_schema(relation(), &self.arrow()).map_err(from_library)
     }
 
-    fn arrow(&self) -> Schema {
+    /// The columns of the row.
+    pub(super) fn arrow(&self) -> Schema {
         let field = |(number, ty): (usize, &Option<LogicalType>)| {
             Field::new(name(number), ty.unwrap_or(LogicalType::Text).arrow(), true)
         };
@@ -93,23 +93,17 @@ impl Values {
     ///
     /// # Errors
     /// 22P02 and 22003 for what is no value of its type.
-    pub(super) fn row(
-        &self,
-        parameters: &[Parameter],
-        now_us: Option<i64>,
-    ) -> SqlResult<RecordBatch> {
-        let array = |(parameter, ty): (&Parameter, &Option<LogicalType>)| match ty {
-            Some(ty) => parameter.value.vector(*ty),
-            None => Datum::Null.vector(LogicalType::Text),
-        };
-        let now = TimestampMicrosecondArray::from(vec![now_us])
-            .with_data_type(LogicalType::TimestampTz.arrow());
-        let arrays = parameters.iter().zip(&self.types).map(array);
-        let now: SqlResult<ArrayRef> = Ok(Arc::new(now));
-        let arrays = arrays.chain([now]).collect::<SqlResult<_>>()?;
-        let one_row = RecordBatchOptions::new().with_row_count(Some(1));
-        RecordBatch::try_new_with_options(Arc::new(self.arrow()), arrays, &one_row)
-            .map_err(from_arrow)
+    pub(super) fn row(&self, parameters: &[Parameter], now_us: Option<i64>) -> SqlResult<Cells> {
+        let mut row = Cells::new(parameters.len() + 1);
+        for (parameter, ty) in parameters.iter().zip(&self.types) {
+            match ty {
+                Some(ty) => parameter.value.push(*ty, &mut row)?,
+                None => row.push(Value::Null),
+            }
+        }
+        row.push(now_us.map_or(Value::Null, Value::Word));
+        row.end_row();
+        Ok(row)
     }
 }
 
