@@ -460,9 +460,9 @@ impl Block {
         }
     }
 
-    /// Makes what the block did visible to all and durable, and waits for that if it `waits` or has to. Once begun
-    /// it goes to its end, since a block that goes meanwhile would undo what is being committed. The number of its
-    /// version if it is not durable yet.
+    /// Makes what the block did visible to all and durable, and waits for that if it `waits` or has
+    /// to. Once begun it goes to its end, since a block that goes meanwhile would undo what is being
+    /// committed. The number of its version if it is not durable yet.
     ///
     /// # Errors
     /// 40001 when others have changed what a serializable transaction has read; those of storage. Nothing

@@ -53,8 +53,8 @@ impl Database {
     ///
     /// Outside of a block `reads` is what it has seen, if it is a transaction that is serializable and has read.
     ///
-    /// It has a part in the right to write: once begun it goes to its end, also when nobody waits for it any
-    /// more.
+    /// It has a part in the right to write: once begun it goes to its end, also when nobody waits
+    /// for it any more.
     ///
     /// # Errors
     /// Those of `change` and of storage, 40001 when others have changed what it has read; the catalog stays as it

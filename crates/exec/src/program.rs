@@ -84,8 +84,8 @@ impl From<SqlError> for Stopped {
     }
 }
 
-/// Runs the program of a plan; its rows, of which [`program_batch`] makes vectors, or `None` where there are more than a program has, or take
-/// more time or memory.
+/// Runs the program of a plan; its rows, of which [`program_batch`] makes vectors, or `None` where
+/// there are more than a program has, or they take more time or memory.
 ///
 /// # Errors
 /// Those of the tables and of the expressions.

@@ -85,7 +85,7 @@ fn what_has_begun_goes_to_its_end() {
             let mut first = Box::pin(to_end(async move { at_once() }));
             assert!(polled(first.as_mut()).await);
             assert_eq!(*told.borrow(), ["at once"]);
-            // What waits goes on, also when nobody waits for it.
+            // Work that has to wait goes on, also when nobody waits for it.
             let (begin, end) = (tell("begin"), tell("end"));
             let mut second = Box::pin(to_end(async move {
                 begin();
@@ -118,7 +118,7 @@ fn what_has_begun_goes_to_its_end() {
     });
 }
 
-/// Whether a future is done after one poll.
+/// True if a future is done after one poll.
 async fn polled<F: Future>(mut future: Pin<&mut F>) -> bool {
     poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
 }

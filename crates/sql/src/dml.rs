@@ -14,7 +14,9 @@ pub(crate) mod locked;
 pub(crate) mod refer;
 pub(crate) mod target;
 
-pub use assign::{assign, equal, is_assignable, or_null, refuse_null_cells, refuse_nulls};
+pub use assign::{
+    assign, equal, is_assignable, is_of_column, or_null, refuse_null_cells, refuse_nulls,
+};
 pub use compiled::{Compiled, Execution, RowRules};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;

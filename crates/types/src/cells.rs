@@ -26,8 +26,8 @@ use crate::parse::ColumnParser;
 use crate::row::texts::Texts;
 use crate::text::format_value;
 
-/// A value, its bytes borrowed. An array is its text, which is how rows are stored that have one; it has no form
-/// that a program computes with ([`has_form`]).
+/// A value, its bytes borrowed. An array is its text, as in stored rows; it has no form that a
+/// program computes with ([`has_form`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Null.

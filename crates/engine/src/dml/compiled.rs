@@ -110,6 +110,9 @@ async fn meant(
     if found.is_empty() {
         return Ok(Some(found));
     }
+    if execution.is_too_large(&found, values) {
+        return Ok(None);
+    }
     Ok(execution.meant(found, values).ok())
 }
 

@@ -295,7 +295,7 @@ impl Entries {
         let (mut found, io) = (vec![], IoCounters::default());
         if let ([(key, _)], [row], true) = (&*ranges, &*rows, self.is_whole_key()) {
             let stored = self.tree.get(key, &io, |_| ()).await.map_err(fault::storage)?;
-            // One that goes is found by its key.
+            // A key is free if its entry goes with this change.
             let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
             found.extend(stored.filter(|()| !goes).map(|()| *row));
             ranges.clear();
@@ -317,7 +317,7 @@ impl Entries {
         }
     }
 
-    /// Whether the columns that must be unique are all of the key.
+    /// True if the columns that must be unique are all of the key.
     fn is_whole_key(&self) -> bool {
         self.unique.as_ref().is_some_and(|unique| unique.count == self.layout.key.len())
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use sql::dml::{assign, or_null, refuse_null_cells};
+use sql::dml::{assign, is_of_column, or_null, refuse_null_cells};
 use types::SqlResult;
 use types::cells::Cells;
 
@@ -14,9 +14,9 @@ use super::rows::{Rows, keys_of};
 use crate::catalog::entry::TableEntry;
 use crate::writing::{Finding, Writing};
 
-/// Rows as they were and as they become, of those that a query found: all columns that the table's tree has,
-/// what else the query computed, and last the values of the columns at `ordinals`. A row that was found
-/// twice becomes what was found first.
+/// Rows as they were and as they become, of those that a query found: all columns that the table's
+/// tree has, columns of the query's own, and last the values of the columns at `ordinals`. A row
+/// that was found twice becomes its first form.
 ///
 /// # Errors
 /// Those of assigning the values, 23502, 23514.
@@ -53,7 +53,7 @@ pub(super) fn updated(
     Ok((old, Rows::new(rows, new.ids().clone())))
 }
 
-/// What a column of rows becomes.
+/// The values that a column gets.
 enum Assigned {
     /// It stays.
     Kept,
@@ -63,7 +63,7 @@ enum Assigned {
     Converted(ArrayRef),
 }
 
-/// For each column of the table's tree what it becomes.
+/// The values that each column of the table's tree gets.
 fn assigned(
     entry: &TableEntry,
     (finding, ordinals): (&Finding, &[usize]),
@@ -75,8 +75,7 @@ fn assigned(
     for (at, &ordinal) in (first..).zip(ordinals) {
         let column = &entry.def.schema.columns[ordinal];
         let ty = finding.schema().field(at).data_type();
-        let is_of_column = *ty == column.ty.arrow() && !column.ty.has_limit();
-        assigned[ordinal] = match is_of_column {
+        assigned[ordinal] = match is_of_column(ty, column) {
             true => Assigned::As(at),
             false => Assigned::Converted(assign(&found.vector(at, ty)?, &or_null(column))?),
         };

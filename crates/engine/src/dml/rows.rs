@@ -14,8 +14,8 @@ use crate::catalog::entry::TableEntry;
 use crate::fault::internal;
 use crate::load::keys::key_arrays;
 
-/// Rows of a table: all its columns in order, and a row id for each, which is meaningless in a table with a
-/// primary key. Few rows come as cells, and become vectors where somebody asks for these.
+/// Rows of a table: all its columns in order, and a row id for each, which is meaningless in a table
+/// with a primary key. Few rows come as cells, and become vectors where somebody asks for these.
 #[derive(Clone)]
 pub(crate) struct Rows(Arc<Content>);
 

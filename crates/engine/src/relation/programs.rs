@@ -156,8 +156,8 @@ impl ProgramTables<'_> {
         }
     }
 
-    /// The rows of a table in row form whose first columns of an index are these: all columns that its
-    /// clustered tree has.
+    /// The rows of a table in row form whose first columns of an index are these: all columns that
+    /// its clustered tree has.
     ///
     /// # Errors
     /// Those of storage; too many for the room.

@@ -309,8 +309,8 @@ impl Versions {
         }));
     }
 
-    /// Makes everything durable by a checkpoint, in a task of its own, which goes to its end also when nobody waits
-    /// for it any more. The caller has the right to write.
+    /// Makes everything durable by a checkpoint, in a task of its own, which goes to its end also
+    /// when nobody waits for it any more. The caller has the right to write.
     ///
     /// # Errors
     /// Those of storage; the store has given up then, since half of it is done in memory.

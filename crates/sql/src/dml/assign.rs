@@ -36,7 +36,7 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
         let column = Column { ty: column.ty.plain(), ..column.clone() };
         return assign(&types::moment::rounded(values, digits), &column);
     }
-    if *from == to && !column.ty.has_limit() && (column.nullable || values.null_count() == 0) {
+    if is_of_column(from, column) && (column.nullable || values.null_count() == 0) {
         return Ok(Arc::clone(values));
     }
     if !is_assignable(from, &to) {
@@ -53,6 +53,11 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
         parser.push(format_value(&values, row).as_deref())?;
     }
     Ok(parser.finish())
+}
+
+/// True if values of this type are values of the column as they are, but for nulls.
+pub fn is_of_column(from: &DataType, column: &Column) -> bool {
+    *from == column.ty.arrow() && !column.ty.has_limit()
 }
 
 /// Each value as the one of `column` that is equal to it, null where there is none.

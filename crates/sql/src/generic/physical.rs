@@ -32,8 +32,8 @@ use crate::physical::shared::SharedQuery;
 use crate::planner;
 use crate::walk::nodes::{Nodes, erased};
 
-/// A plan with parameters that costs more is made for its values: it takes longer than planning, and
-/// conditions on constants are tested faster than those on parameters.
+/// A plan with parameters that costs more is made for its values: it takes longer than planning,
+/// and conditions on constants are tested faster than those on parameters.
 const COST_MAX_US: f64 = 10_000.0;
 
 /// A physical plan for all values.

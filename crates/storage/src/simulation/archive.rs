@@ -69,7 +69,8 @@ impl History {
         let Some((next, found)) = (at..).zip(behind).find(|(_, later)| is_later(later)) else {
             return Wanted { until: Until::Time(time), at, or: at };
         };
-        // What was durable and not acknowledged before the power failed, the next life begins with.
+        // The next life begins with commits that were durable and not acknowledged before the power
+        // failed.
         let or = if found.life == life { at } else { next };
         Wanted { until: Until::Time(found.position.time - 1), at, or }
     }

@@ -52,7 +52,7 @@ impl Space {
         self.long_runs(pages).filter_map(move |run| self.holes.first_solid(run, pages))
     }
 
-    /// What is left of the promise in these runs: the front of the first one that is long enough,
+    /// The rest of the promise in these runs: the front of the first one that is long enough,
     /// else the longest one, of which some was taken.
     pub(super) fn promised_run(&self, solid: &[Extent]) -> Option<Extent> {
         let pages = self.promised.now.max(self.promised.before);

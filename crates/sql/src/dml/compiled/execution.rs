@@ -20,6 +20,9 @@ use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
 use crate::parse::template::Template;
 
+/// Bytes of rows with the values beside each, which are in no account.
+const BYTES_MAX: usize = 1 << 20;
+
 /// A statement that is compiled, with the values of its parameters.
 #[derive(Clone, Debug)]
 pub struct Execution {
@@ -115,6 +118,12 @@ impl Execution {
             Work::Insert { conflict, .. } => conflict.as_ref(),
             _ => None,
         }
+    }
+
+    /// True if the rows with the values beside each of them are more than is copied: a plan has the
+    /// memory of its query for that, and does not copy a value for each row.
+    pub fn is_too_large(&self, rows: &Cells, values: &Cells) -> bool {
+        rows.memory() + rows.len().saturating_mul(values.memory()) > BYTES_MAX
     }
 
     /// Those of the rows with the key that the statement is about. `rows` have all columns of the table;

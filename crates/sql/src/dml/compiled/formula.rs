@@ -9,7 +9,7 @@ use types::cells::{Cells, Value};
 use types::{Column, SqlResult};
 
 use crate::dml::assign;
-use crate::dml::assign::or_null;
+use crate::dml::assign::{is_of_column, or_null};
 use crate::error::from_arrow;
 
 /// Rows that expressions are computed of.
@@ -69,7 +69,7 @@ impl Formula {
     /// The value for each row.
     ///
     /// # Errors
-    /// What computing them says.
+    /// Those of computing them.
     pub(super) fn values(&self, inputs: &Inputs<'_>) -> SqlResult<Values> {
         match self.over_rows(&inputs.rows) {
             Some(values) => Ok(Values::Cells(values)),
@@ -82,9 +82,8 @@ impl Formula {
     /// # Errors
     /// As [`assign`] besides.
     pub(super) fn assigned(&self, inputs: &Inputs<'_>, column: &Column) -> SqlResult<Values> {
-        let is_of_column = *self.expr.data_type() == column.ty.arrow() && !column.ty.has_limit();
         let values = match self.values(inputs)? {
-            values if is_of_column => return Ok(values),
+            values if is_of_column(self.expr.data_type(), column) => return Ok(values),
             Values::Cells(values) => values.vector(0, self.expr.data_type())?,
             Values::Vector(values) => values,
         };

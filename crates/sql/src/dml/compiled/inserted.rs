@@ -162,7 +162,7 @@ impl Source<'_> {
     }
 }
 
-/// Whether a text is another value of the type at each moment.
+/// True if a text is another value of the type at each moment.
 fn is_moment(text: &str, ty: LogicalType) -> bool {
     use LogicalType as T;
     let is_temporal = matches!(ty.plain(), T::Date | T::Time | T::Timestamp | T::TimestampTz);
@@ -225,7 +225,7 @@ impl Draft<'_> {
             if text.as_deref().is_some_and(|text| is_moment(text, column.ty)) {
                 return Ok(None);
             }
-            // What is wrong with it is told when it runs.
+            // An error of the value is told when the statement runs.
             return Ok(self.same(text.as_deref(), column).ok());
         }
         let scope = Scope { values: Some(self.values), ..Scope::of_row(self.table, &[]) };
