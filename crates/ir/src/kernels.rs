@@ -4,6 +4,8 @@ use stdx::vectorised;
 
 use crate::words::Side;
 
+pub(crate) mod floats;
+
 /// Rows whose answers make a word.
 const WORD_ROWS: usize = 64;
 
@@ -90,15 +92,15 @@ vectorised! {
     }
 }
 
-/// A word for each row.
+/// A value for each row.
 #[inline(always)]
-pub(crate) fn each(
-    left: Side<'_>,
-    right: Side<'_>,
+pub(crate) fn each<T: Copy + Default>(
+    left: Side<'_, T>,
+    right: Side<'_, T>,
     rows: usize,
-    f: impl Fn(i64, i64) -> i64,
-) -> Vec<i64> {
-    let mut out = vec![0; rows];
+    f: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut out = vec![T::default(); rows];
     match (left, right) {
         (Side::Vector(l), Side::Vector(r)) => {
             for ((to, l), r) in out.iter_mut().zip(l).zip(r) {
@@ -122,11 +124,11 @@ pub(crate) fn each(
 
 /// A bit for each row.
 #[inline(always)]
-fn answers(
-    left: Side<'_>,
-    right: Side<'_>,
+fn answers<T: Copy>(
+    left: Side<'_, T>,
+    right: Side<'_, T>,
     rows: usize,
-    test: impl Fn(i64, i64) -> bool,
+    test: impl Fn(T, T) -> bool,
 ) -> Vec<u64> {
     let mut words = Vec::with_capacity(rows.div_ceil(WORD_ROWS));
     let mut at = 0;

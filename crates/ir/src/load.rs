@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal64Type, Decimal128Type, Int16Type, Int32Type, Int64Type,
+    Date32Type, Decimal64Type, Decimal128Type, Float64Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, StringViewArray};
@@ -10,6 +10,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, TimeUnit};
 use stdx::Vectors;
 
+use crate::floats::Floats;
 use crate::words::Words;
 use crate::{Refused, kernels};
 
@@ -18,6 +19,8 @@ use crate::{Refused, kernels};
 pub enum Value {
     /// Whole numbers, dates, decimals.
     Words(Words),
+    /// Floats of 64 bits.
+    Floats(Floats),
     /// Booleans.
     Truths(BooleanArray),
     /// Strings.
@@ -27,7 +30,8 @@ pub enum Value {
 impl Value {
     /// Whether vectors of this type can be loaded.
     pub fn is_loadable(ty: &DataType) -> bool {
-        Value::is_words(ty) || matches!(ty, DataType::Boolean | DataType::Utf8View)
+        Value::is_words(ty)
+            || matches!(ty, DataType::Boolean | DataType::Utf8View | DataType::Float64)
     }
 
     /// Whether vectors of this type are words.
@@ -51,6 +55,10 @@ impl Value {
         let values = match array.data_type() {
             DataType::Boolean => return Ok(Value::Truths(array.as_boolean().clone())),
             DataType::Utf8View => return Ok(Value::Texts(array.as_string_view().clone())),
+            DataType::Float64 => {
+                let values = array.as_primitive::<Float64Type>().values().clone();
+                return Ok(Value::Floats(Floats { values, nulls: array.nulls().cloned() }));
+            }
             DataType::Int16 => widened::<Int16Type>(array),
             DataType::Int32 => widened::<Int32Type>(array),
             DataType::Date32 => widened::<Date32Type>(array),

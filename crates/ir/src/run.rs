@@ -1,14 +1,17 @@
 //! The interpreter: one vector for each step.
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
-use arrow_buffer::NullBuffer;
 use stdx::Vectors;
 
 use crate::choice::choose;
+use crate::floats::{self, Floats};
+use crate::kernels;
 use crate::load::Value;
-use crate::program::{Arithmetic, Operand, Program, Register, Step};
-use crate::words::{Side, Words, bits_of, compare, compute, within};
+use crate::program::{Operand, Program, Register, Step};
+use crate::words::{Words, bits_of, compare, compute, within};
 use crate::{Refused, logic, texts};
+
+mod operands;
 
 impl Program {
     /// The value of the expression for each of `rows` rows of some columns.
@@ -40,8 +43,24 @@ impl Run {
             Step::Column(_) => return Err(Refused),
             Step::Truth(value) => Value::Truths(BooleanArray::from(vec![*value; self.rows])),
             Step::Compute(operation, l, r) => {
-                let values = self.computed(*operation, l, r)?.into();
-                Value::Words(Words { values, nulls: self.nulls(l, r)? })
+                let (left, right, nulls) = (self.side(l)?, self.side(r)?, self.nulls(l, r)?);
+                let widest = Vectors::widest();
+                let rows = self.rows;
+                let values = compute(widest, *operation, left, right, rows, nulls.as_ref())?;
+                Value::Words(Words { values: values.into(), nulls })
+            }
+            Step::ComputeFloats(operation, l, r) => {
+                let (left, right) = (self.float_side(l)?, self.float_side(r)?);
+                let (widest, nulls) = (Vectors::widest(), self.nulls(l, r)?);
+                let rows = self.rows;
+                let values =
+                    floats::compute(widest, *operation, left, right, rows, nulls.as_ref())?;
+                Value::Floats(Floats { values: values.into(), nulls })
+            }
+            Step::ToFloat(words) => {
+                let Words { values, nulls } = self.words(*words)?;
+                let values = kernels::floats::of_words(Vectors::widest(), values);
+                Value::Floats(Floats { values: values.into(), nulls: nulls.clone() })
             }
             Step::Within(words, least, greatest) => {
                 let words = self.words(*words)?;
@@ -51,6 +70,12 @@ impl Run {
             Step::Compare(comparison, l, r) => {
                 let (left, right) = (self.side(l)?, self.side(r)?);
                 let values = compare(Vectors::widest(), *comparison, left, right, self.rows);
+                Value::Truths(BooleanArray::new(values, self.nulls(l, r)?))
+            }
+            Step::CompareFloats(comparison, l, r) => {
+                let (left, right) = (self.float_side(l)?, self.float_side(r)?);
+                let values =
+                    floats::compare(Vectors::widest(), *comparison, left, right, self.rows);
                 Value::Truths(BooleanArray::new(values, self.nulls(l, r)?))
             }
             Step::OneOf(word, wanted) => {
@@ -68,66 +93,32 @@ impl Run {
                 Value::Truths(BooleanArray::new(answers, found.nulls().cloned()))
             }
             Step::Choose(condition, then, otherwise) => {
-                let condition = logic::is_true(self.truths(*condition)?);
-                let branch = |operand: &Option<Operand>| match operand {
-                    None => Ok(None),
-                    Some(operand) => Ok(Some((self.side(operand)?, self.operand_nulls(operand)?))),
-                };
-                Value::Words(choose(&condition, branch(then)?, branch(otherwise)?))
+                return self.choose(*condition, then.as_ref(), otherwise.as_ref());
             }
         })
     }
 
-    fn computed(
+    /// Words, unless one of the two is floats.
+    fn choose(
         &self,
-        operation: Arithmetic,
-        l: &Operand,
-        r: &Operand,
-    ) -> Result<Vec<i64>, Refused> {
-        compute(Vectors::widest(), operation, self.side(l)?, self.side(r)?, self.rows)
-    }
-
-    fn value(&self, register: Register) -> Result<&Value, Refused> {
-        self.values.get(register.0).ok_or(Refused)
-    }
-
-    fn words(&self, register: Register) -> Result<&Words, Refused> {
-        match self.value(register)? {
-            Value::Words(words) => Ok(words),
-            _ => Err(Refused),
+        condition: Register,
+        then: Option<&Operand>,
+        otherwise: Option<&Operand>,
+    ) -> Result<Value, Refused> {
+        let condition = logic::is_true(self.truths(condition)?);
+        if [then, otherwise].into_iter().flatten().any(|operand| self.is_floats(operand)) {
+            let branch = |operand: &Operand| {
+                Ok::<_, Refused>((self.float_side(operand)?, self.operand_nulls(operand)?))
+            };
+            let (then, otherwise) = (then.map(branch), otherwise.map(branch));
+            let (values, nulls) = choose(&condition, then.transpose()?, otherwise.transpose()?);
+            return Ok(Value::Floats(Floats { values: values.into(), nulls }));
         }
-    }
-
-    fn truths(&self, register: Register) -> Result<&BooleanArray, Refused> {
-        match self.value(register)? {
-            Value::Truths(truths) => Ok(truths),
-            _ => Err(Refused),
-        }
-    }
-
-    fn side(&self, operand: &Operand) -> Result<Side<'_>, Refused> {
-        Ok(match operand {
-            Operand::Constant(value) => Side::Constant(*value),
-            Operand::Register(register) => Side::Vector(&self.words(*register)?.values),
-        })
-    }
-
-    fn nulls_of(&self, register: Register) -> Result<Option<&NullBuffer>, Refused> {
-        Ok(match self.value(register)? {
-            Value::Words(words) => words.nulls.as_ref(),
-            Value::Truths(truths) => truths.nulls(),
-            Value::Texts(texts) => texts.nulls(),
-        })
-    }
-
-    fn operand_nulls(&self, operand: &Operand) -> Result<Option<&NullBuffer>, Refused> {
-        match operand {
-            Operand::Constant(_) => Ok(None),
-            Operand::Register(register) => self.nulls_of(*register),
-        }
-    }
-
-    fn nulls(&self, left: &Operand, right: &Operand) -> Result<Option<NullBuffer>, Refused> {
-        Ok(NullBuffer::union(self.operand_nulls(left)?, self.operand_nulls(right)?))
+        let branch = |operand: &Operand| {
+            Ok::<_, Refused>((self.side(operand)?, self.operand_nulls(operand)?))
+        };
+        let (then, otherwise) = (then.map(branch), otherwise.map(branch));
+        let (values, nulls) = choose(&condition, then.transpose()?, otherwise.transpose()?);
+        Ok(Value::Words(Words { values: values.into(), nulls }))
     }
 }

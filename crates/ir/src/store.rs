@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::types::{
-    Date32Type, Decimal64Type, Decimal128Type, Int16Type, Int32Type, Int64Type,
+    Date32Type, Decimal64Type, Decimal128Type, Float64Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType,
 };
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::Refused;
+use crate::floats::Floats;
 use crate::load::Value;
 use crate::words::Words;
 
@@ -22,6 +23,9 @@ impl Value {
         match (self, ty) {
             (Value::Truths(truths), DataType::Boolean) => Ok(Arc::new(truths)),
             (Value::Texts(texts), DataType::Utf8View) => Ok(Arc::new(texts)),
+            (Value::Floats(Floats { values, nulls }), DataType::Float64) => {
+                Ok(Arc::new(PrimitiveArray::<Float64Type>::new(values, nulls)))
+            }
             (Value::Words(words), ty) => words.into_array(ty),
             _ => Err(Refused),
         }

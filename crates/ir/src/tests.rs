@@ -1,5 +1,8 @@
 //! Exactness at the ends of the range, three-valued logic, texts in their views.
 
+mod floats;
+mod quotients;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -30,15 +33,20 @@ fn computed(operation: Arithmetic, left: i64, right: i64) -> Result<i64, Refused
     }
 }
 
+/// Words at which things end.
+const EDGES: [i64; 11] =
+    [0, 1, -1, 2, 1 << 31, 1 << 32, 1 << 61, 1 << 62, -1 << 62, i64::MAX, i64::MIN];
+
 #[test]
 fn arithmetic_is_exact_or_refused() {
-    let edges = [0, 1, -1, 2, 1 << 31, 1 << 32, 1 << 61, 1 << 62, -1 << 62, i64::MAX, i64::MIN];
-    for left in edges {
-        for right in edges {
+    for left in EDGES {
+        for right in EDGES {
             let cases = [
                 (Arithmetic::Add, left.checked_add(right)),
                 (Arithmetic::Subtract, left.checked_sub(right)),
                 (Arithmetic::Multiply, left.checked_mul(right)),
+                (Arithmetic::Divide, left.checked_div(right)),
+                (Arithmetic::Remainder, (right != 0).then(|| left.wrapping_rem(right))),
             ];
             for (operation, expected) in cases {
                 let got = computed(operation, left, right);

@@ -6,9 +6,8 @@
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use stdx::Vectors;
 
-use crate::Refused;
-use crate::kernels;
 use crate::program::{Arithmetic, Comparison};
+use crate::{Refused, division, kernels};
 
 /// Whole numbers, dates, or decimals without their points; the word of a null is arbitrary.
 #[derive(Clone, Debug)]
@@ -21,9 +20,19 @@ pub struct Words {
 
 /// One side of an operation.
 #[derive(Clone, Copy)]
-pub(crate) enum Side<'a> {
-    Vector(&'a [i64]),
-    Constant(i64),
+pub(crate) enum Side<'a, T = i64> {
+    Vector(&'a [T]),
+    Constant(T),
+}
+
+impl<T: Copy> Side<'_, T> {
+    /// The value of a row.
+    pub(crate) fn at(self, row: usize) -> T {
+        match self {
+            Side::Vector(values) => values[row],
+            Side::Constant(value) => value,
+        }
+    }
 }
 
 impl Side<'_> {
@@ -37,28 +46,37 @@ impl Side<'_> {
     }
 }
 
-/// The operation on each pair of words.
+/// The operation on each pair of words. Overflows of rows that are null refuse, too; divisions by
+/// zero do not.
 pub(crate) fn compute(
     vectors: Vectors,
     operation: Arithmetic,
     left: Side<'_>,
     right: Side<'_>,
     rows: usize,
+    nulls: Option<&NullBuffer>,
 ) -> Result<Vec<i64>, Refused> {
     // A sum needs one bit more than its terms, a product as many as its factors together; one more
     // for the word that is its own negative.
-    let (l, r) = (left.bits(vectors), right.bits(vectors));
-    let fits = match operation {
-        Arithmetic::Add | Arithmetic::Subtract => l.max(r) <= 62,
-        Arithmetic::Multiply => l + r <= 62,
+    let bits = || (left.bits(vectors), right.bits(vectors));
+    let is_short = || {
+        let (l, r) = bits();
+        l.max(r) <= 62
     };
-    match (operation, fits) {
-        (Arithmetic::Add, true) => Ok(kernels::sums(vectors, left, right, rows)),
-        (Arithmetic::Subtract, true) => Ok(kernels::differences(vectors, left, right, rows)),
-        (Arithmetic::Multiply, true) => Ok(kernels::products(vectors, left, right, rows)),
-        (Arithmetic::Add, false) => checked(left, right, rows, i64::overflowing_add),
-        (Arithmetic::Subtract, false) => checked(left, right, rows, i64::overflowing_sub),
-        (Arithmetic::Multiply, false) => checked(left, right, rows, i64::overflowing_mul),
+    match operation {
+        Arithmetic::Add if is_short() => Ok(kernels::sums(vectors, left, right, rows)),
+        Arithmetic::Add => checked(left, right, rows, i64::overflowing_add),
+        Arithmetic::Subtract if is_short() => Ok(kernels::differences(vectors, left, right, rows)),
+        Arithmetic::Subtract => checked(left, right, rows, i64::overflowing_sub),
+        Arithmetic::Multiply => {
+            let (l, r) = bits();
+            match l + r <= 62 {
+                true => Ok(kernels::products(vectors, left, right, rows)),
+                false => checked(left, right, rows, i64::overflowing_mul),
+            }
+        }
+        Arithmetic::Divide => division::quotients(left, right, rows, nulls),
+        Arithmetic::Remainder => division::remainders(left, right, rows, nulls),
     }
 }
 

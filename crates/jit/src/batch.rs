@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal64Type, Decimal128Type, Int16Type, Int32Type, Int64Type,
+    Date32Type, Decimal64Type, Decimal128Type, Float64Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
@@ -20,6 +20,8 @@ pub enum ColumnKind {
     Int64,
     /// Decimals of 128 bits, of which those with 64 are taken.
     Int128,
+    /// Floats of 64 bits.
+    Float64,
     /// Booleans.
     Truths,
     /// Strings.
@@ -36,6 +38,7 @@ impl ColumnKind {
             | DataType::Timestamp(TimeUnit::Microsecond, _)
             | DataType::Decimal64(..) => ColumnKind::Int64,
             DataType::Decimal128(..) => ColumnKind::Int128,
+            DataType::Float64 => ColumnKind::Float64,
             DataType::Boolean => ColumnKind::Truths,
             DataType::Utf8View => ColumnKind::Texts,
             _ => return None,
@@ -87,6 +90,7 @@ impl Bitmaps {
             DataType::Timestamp(..) => words::<TimestampMicrosecondType>(array),
             DataType::Decimal64(..) => words::<Decimal64Type>(array),
             DataType::Decimal128(..) => words::<Decimal128Type>(array),
+            DataType::Float64 => words::<Float64Type>(array),
             other => unreachable!("{other} has a kind of column"),
         };
         let validity = match (is_nullable, array.nulls()) {

@@ -19,7 +19,10 @@ pub(crate) use chunk::{PANICKED, PARAMETERS};
 pub(crate) use row::condition;
 pub(crate) use typed::{Kind, Typed};
 
+pub(crate) mod arithmetic;
 mod chunk;
+mod floats;
+pub(crate) mod planted;
 mod row;
 mod texts;
 mod typed;
@@ -130,7 +133,7 @@ impl Function<'_> {
         let made = Row::new(self, chunk, row, flags_before).run(builder);
         let mut truths = truths_before;
         match self.typed.result() {
-            Kind::Words => {
+            Kind::Words | Kind::Floats => {
                 let at = builder.ins().ishl_imm_u(row, 3);
                 let address = builder.ins().iadd(values, at);
                 builder.ins().store(TRUSTED, made.value, address, 0);

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use ir::{Value, Words};
+use ir::{Floats, Value, Words};
 
 use crate::batch::{Bitmaps, ColumnKind, View};
 use crate::lower::{self, Kind, Typed};
@@ -85,7 +85,7 @@ impl Compiled {
 
     fn value_words(&self, rows: usize) -> usize {
         match self.typed.result() {
-            Kind::Words => rows,
+            Kind::Words | Kind::Floats => rows,
             Kind::Truths => rows.div_ceil(64),
             Kind::Texts(_) => 0,
         }
@@ -129,6 +129,10 @@ impl Compiled {
             Kind::Words => {
                 let values: Vec<i64> = values.into_iter().map(u64::cast_signed).collect();
                 Value::Words(Words { values: values.into(), nulls })
+            }
+            Kind::Floats => {
+                let values: Vec<f64> = values.into_iter().map(f64::from_bits).collect();
+                Value::Floats(Floats { values: values.into(), nulls })
             }
             Kind::Truths => {
                 Value::Truths(BooleanArray::new(BooleanBuffer::new(values.into(), 0, rows), nulls))

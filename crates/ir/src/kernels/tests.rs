@@ -3,8 +3,8 @@
 use stdx::{Prng, Vectors};
 
 use super::{
-    differences, equal, halves, has_outside, less, less_or_equal, magnitudes, not_equal, products,
-    sums,
+    differences, equal, floats as of_floats, halves, has_outside, less, less_or_equal, magnitudes,
+    not_equal, products, sums,
 };
 use crate::words::Side;
 
@@ -49,6 +49,46 @@ fn all_vector_instructions_agree_on_pairs() {
             check_pairs(constant, Side::Vector(&r), rows);
             check_pairs(constant, Side::Constant(0), rows);
         }
+    }
+}
+
+/// Floats of all kinds: any bits, and those of small numbers.
+fn floats(random: &mut Prng, count: usize) -> Vec<f64> {
+    let mut float = || match random.below(3) {
+        0 => f64::from_bits(random.next_u64()),
+        1 => [0.0, -0.0, f64::NAN, f64::INFINITY, 1.0][random.below(5) as usize],
+        _ => random.below(9) as f64 - 4.0,
+    };
+    (0..count).map(|_| float()).collect()
+}
+
+#[test]
+fn all_vector_instructions_agree_on_floats() {
+    let random = &mut Prng::new(21);
+    let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+    for rows in [0, 1, 7, 63, 64, 65, 1000] {
+        let (l, r) = (floats(random, rows), floats(random, rows));
+        let (l, r) = (Side::Vector(l.as_slice()), Side::Vector(r.as_slice()));
+        let integers = words(random, rows, 64);
+        let all = Vectors::all().into_iter().map(|vectors| {
+            let computed = [
+                of_floats::sums(vectors, l, r, rows),
+                of_floats::differences(vectors, l, r, rows),
+                of_floats::products(vectors, l, r, rows),
+                of_floats::quotients(vectors, l, r, rows),
+                of_floats::of_words(vectors, &integers),
+            ];
+            let has_odd = computed.each_ref().map(|c| of_floats::has_odd(vectors, c, 1e-300));
+            let compared = [
+                of_floats::equal(vectors, l, r, rows),
+                of_floats::not_equal(vectors, l, r, rows),
+                of_floats::less(vectors, l, r, rows),
+                of_floats::less_or_equal(vectors, l, r, rows),
+            ];
+            (computed.map(bits), has_odd, compared)
+        });
+        let all: Vec<_> = all.collect();
+        assert!(all.iter().all(|one| *one == all[0]), "{rows} rows");
     }
 }
 

@@ -6,7 +6,7 @@ use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use ir::Arithmetic;
 
 use crate::assembly::{ADDRESS, signature};
-use crate::lower::{condition, offset};
+use crate::lower::{arithmetic, condition, offset};
 use crate::refusal::NotCompiled;
 
 use super::frame::{Header, Shape};
@@ -22,6 +22,9 @@ pub(super) const OVERFLOW: i64 = 4;
 pub(super) const OUT_OF_BOUNDS: i64 = 5;
 /// It was told to stop.
 pub(super) const INTERRUPTED: i64 = 6;
+
+/// A word is divided by zero.
+pub(super) const DIVISION_BY_ZERO: i64 = 7;
 
 /// Statements and words of one function (see the limit of programs in `lower.rs`).
 const NODES_MAX: usize = 1024;
@@ -277,12 +280,12 @@ impl Emitter<'_> {
             }
             Expr::Compute(operation, l, r) => {
                 let (l, r) = (self.word(builder, l)?, self.word(builder, r)?);
-                let (word, overflows) = match operation {
-                    Arithmetic::Add => builder.ins().sadd_overflow(l, r),
-                    Arithmetic::Subtract => builder.ins().ssub_overflow(l, r),
-                    Arithmetic::Multiply => builder.ins().smul_overflow(l, r),
-                };
-                self.fault_if(builder, overflows, OVERFLOW);
+                if matches!(operation, Arithmetic::Divide | Arithmetic::Remainder) {
+                    let is_zero = builder.ins().icmp_imm_s(IntCC::Equal, r, 0);
+                    self.fault_if(builder, is_zero, DIVISION_BY_ZERO);
+                }
+                let (word, is_inexact) = arithmetic::exact(builder, *operation, l, r);
+                self.fault_if(builder, is_inexact, OVERFLOW);
                 word
             }
             Expr::Compare(comparison, l, r) => {

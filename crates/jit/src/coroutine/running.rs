@@ -16,6 +16,8 @@ pub enum Fault {
     Failed,
     /// A word does not fit 64 bits.
     Overflow,
+    /// A word is divided by zero.
+    DivisionByZero,
     /// A slice has no such position.
     OutOfBounds,
     /// It was told to stop.
@@ -77,6 +79,7 @@ impl<E> Future for Running<'_, E> {
             }
             proxy::FAILED => Err(Fault::Failed),
             emit::OVERFLOW => Err(Fault::Overflow),
+            emit::DIVISION_BY_ZERO => Err(Fault::DivisionByZero),
             emit::OUT_OF_BOUNDS => Err(Fault::OutOfBounds),
             emit::INTERRUPTED => Err(Fault::Interrupted),
             _ => match self.frame.header().panic.take() {

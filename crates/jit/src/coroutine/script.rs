@@ -30,7 +30,7 @@ pub enum Expr {
     Length(Slice),
     /// The word at a position; outside of the slice a fault.
     Element(Slice, Box<Expr>),
-    /// An operation; an overflow is a fault.
+    /// An operation; an overflow is a fault, as is a division by zero.
     Compute(Arithmetic, Box<Expr>, Box<Expr>),
     /// 1 or 0.
     Compare(Comparison, Box<Expr>, Box<Expr>),

@@ -6,8 +6,9 @@ use cranelift_frontend::FunctionBuilder;
 use ir::{Arithmetic, Comparison, Operand, Register, Step};
 
 use super::chunk::{Chunk, Function, Place, REFUSED, TRUSTED, byte};
-use super::texts;
+use super::planted::{self, Fault};
 use super::typed::Kind;
+use super::{arithmetic, floats, texts};
 use crate::assembly::{ADDRESS, signature};
 use crate::batch::ColumnKind;
 
@@ -17,7 +18,7 @@ const LIST_INLINE_MAX: usize = 8;
 /// The value of a step in one row.
 #[derive(Clone, Copy)]
 pub(super) struct Slot {
-    /// A word; a truth as a byte of 0 or 1; arbitrary for a text.
+    /// A word; the bits of a float; a truth as a byte of 0 or 1; arbitrary for a text.
     pub(super) value: Value,
     /// A byte of 0 or 1: whether there is a value; `None`: there is one in each row.
     pub(super) valid: Option<Value>,
@@ -76,6 +77,17 @@ impl<'a> Row<'a> {
                 Slot { value, valid }
             }
             Step::Compute(operation, l, r) => self.compute(builder, *operation, l, r),
+            Step::ComputeFloats(operation, l, r) => {
+                let (l, r) = (self.operand(builder, l), self.operand(builder, r));
+                let (value, is_refused) = floats::compute(builder, *operation, l.value, r.value);
+                let valid = both(builder, l.valid, r.valid);
+                self.flag_valid(builder, is_refused, valid);
+                Slot { value, valid }
+            }
+            Step::ToFloat(words) => {
+                let Slot { value: word, valid } = self.slot(*words);
+                Slot { value: floats::of_word(builder, word), valid }
+            }
             Step::Within(words, least, greatest) => {
                 let slot = self.slot(*words);
                 let least = builder.ins().iconst(types::I64, *least);
@@ -89,6 +101,11 @@ impl<'a> Row<'a> {
             Step::Compare(comparison, l, r) => {
                 let (l, r) = (self.operand(builder, l), self.operand(builder, r));
                 let value = builder.ins().icmp(condition(*comparison), l.value, r.value);
+                Slot { value, valid: both(builder, l.valid, r.valid) }
+            }
+            Step::CompareFloats(comparison, l, r) => {
+                let (l, r) = (self.operand(builder, l), self.operand(builder, r));
+                let value = floats::compare(builder, *comparison, l.value, r.value);
                 Slot { value, valid: both(builder, l.valid, r.valid) }
             }
             Step::OneOf(word, wanted) => {
@@ -137,6 +154,10 @@ impl<'a> Row<'a> {
             Operand::Constant(word) => {
                 Slot { value: builder.ins().iconst(types::I64, *word), valid: None }
             }
+            Operand::Float(bits) => {
+                let bits = bits.cast_signed();
+                Slot { value: builder.ins().iconst(types::I64, bits), valid: None }
+            }
         }
     }
 
@@ -154,6 +175,22 @@ impl<'a> Row<'a> {
         const { assert!(REFUSED == 1) };
         let wide = builder.ins().uextend(types::I64, is_refused);
         self.flags = builder.ins().bor(self.flags, wide);
+    }
+
+    /// Sets the flag of refusal where a byte is 1 and the row has a value.
+    fn flag_valid(
+        &mut self,
+        builder: &mut FunctionBuilder<'_>,
+        is_refused: Value,
+        valid: Option<Value>,
+    ) {
+        let is_refused = match valid {
+            Some(valid) if !planted::is(Fault::NullsDivide) => {
+                builder.ins().band(is_refused, valid)
+            }
+            _ => is_refused,
+        };
+        self.flag(builder, is_refused);
     }
 
     fn column(&mut self, builder: &mut FunctionBuilder<'_>, number: usize) -> Slot {
@@ -203,13 +240,18 @@ impl<'a> Row<'a> {
         r: &Operand,
     ) -> Slot {
         let (l, r) = (self.operand(builder, l), self.operand(builder, r));
-        let (value, overflows) = match operation {
-            Arithmetic::Add => builder.ins().sadd_overflow(l.value, r.value),
-            Arithmetic::Subtract => builder.ins().ssub_overflow(l.value, r.value),
-            Arithmetic::Multiply => builder.ins().smul_overflow(l.value, r.value),
-        };
-        self.flag(builder, overflows);
-        Slot { value, valid: both(builder, l.valid, r.valid) }
+        let (value, is_refused) = arithmetic::exact(builder, operation, l.value, r.value);
+        let valid = both(builder, l.valid, r.valid);
+        match operation {
+            Arithmetic::Divide | Arithmetic::Remainder => {
+                self.flag_valid(builder, is_refused, valid);
+            }
+            // An overflow of a null row is refused, too.
+            Arithmetic::Add | Arithmetic::Subtract | Arithmetic::Multiply => {
+                self.flag(builder, is_refused);
+            }
+        }
+        Slot { value, valid }
     }
 
     fn choose(

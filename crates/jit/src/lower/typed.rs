@@ -17,6 +17,8 @@ const STEPS_MAX: usize = 256;
 pub(crate) enum Kind {
     /// Words of 64 bits.
     Words,
+    /// Floats of 64 bits.
+    Floats,
     /// Truths.
     Truths,
     /// The texts of a column.
@@ -71,10 +73,11 @@ impl Typed {
             Some(found) if *found == kind => Ok(()),
             _ => Err(NotCompiled::Type(at)),
         };
-        let are_words = |operands: &[&Operand]| {
-            operands.iter().try_for_each(|operand| match operand {
-                Operand::Constant(_) => Ok(()),
-                Operand::Register(register) => is(register, Kind::Words),
+        let are = |kind: Kind, operands: &[&Operand]| {
+            operands.iter().try_for_each(|operand| match (operand, kind) {
+                (Operand::Constant(_), Kind::Words) | (Operand::Float(_), Kind::Floats) => Ok(()),
+                (Operand::Register(register), kind) => is(register, kind),
+                _ => Err(NotCompiled::Type(at)),
             })
         };
         Ok(match step {
@@ -85,13 +88,17 @@ impl Typed {
                 match kind {
                     ColumnKind::Truths => Kind::Truths,
                     ColumnKind::Texts => Kind::Texts(*position),
+                    ColumnKind::Float64 => Kind::Floats,
                     _ => Kind::Words,
                 }
             }
             Step::Truth(_) => Kind::Truths,
-            Step::Compute(_, l, r) => are_words(&[l, r]).map(|()| Kind::Words)?,
+            Step::Compute(_, l, r) => are(Kind::Words, &[l, r]).map(|()| Kind::Words)?,
+            Step::ComputeFloats(_, l, r) => are(Kind::Floats, &[l, r]).map(|()| Kind::Floats)?,
+            Step::ToFloat(words) => is(words, Kind::Words).map(|()| Kind::Floats)?,
             Step::Within(words, ..) => is(words, Kind::Words).map(|()| Kind::Words)?,
-            Step::Compare(_, l, r) => are_words(&[l, r]).map(|()| Kind::Truths)?,
+            Step::Compare(_, l, r) => are(Kind::Words, &[l, r]).map(|()| Kind::Truths)?,
+            Step::CompareFloats(_, l, r) => are(Kind::Floats, &[l, r]).map(|()| Kind::Truths)?,
             Step::OneOf(words, _) => is(words, Kind::Words).map(|()| Kind::Truths)?,
             Step::And(l, r) | Step::Or(l, r) => {
                 is(l, Kind::Truths)?;
@@ -110,9 +117,22 @@ impl Typed {
             Step::Choose(condition, then, otherwise) => {
                 is(condition, Kind::Truths)?;
                 let branches: Vec<&Operand> = [then, otherwise].into_iter().flatten().collect();
-                are_words(&branches).map(|()| Kind::Words)?
+                let kind = if branches.iter().any(|b| self.is_float(b)) {
+                    Kind::Floats
+                } else {
+                    Kind::Words
+                };
+                are(kind, &branches).map(|()| kind)?
             }
         })
+    }
+
+    fn is_float(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Constant(_) => false,
+            Operand::Float(_) => true,
+            Operand::Register(register) => self.kinds.get(register.index()) == Some(&Kind::Floats),
+        }
     }
 
     /// The columns that it reads, with their kinds.
@@ -129,6 +149,8 @@ impl Typed {
                     Arithmetic::Add => l.checked_add(*r),
                     Arithmetic::Subtract => l.checked_sub(*r),
                     Arithmetic::Multiply => l.checked_mul(*r),
+                    Arithmetic::Divide => l.checked_div(*r),
+                    Arithmetic::Remainder => (*r != 0).then_some(0),
                 };
                 exact.is_none()
             }

@@ -1,7 +1,7 @@
 //! Programs: what random ones give, and what is said of those that are not compiled.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use ir::{Arithmetic, Builder, Comparison, Operand, Program, Value};
@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::compiler;
 use crate::fuzz::{self, Agreed};
+use crate::lower::planted::{self, Fault};
 use crate::{ColumnKind, Counts, NotCompiled, NotRun};
 
 /// Cases of the gate; `DOVETAIL_JIT_CASES=1000000` is the long form.
@@ -16,13 +17,29 @@ fn cases() -> u32 {
     std::env::var("DOVETAIL_JIT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
-
-    #[test]
-    fn compiled_programs_agree_with_the_interpreter(seed in any::<u64>(), steps in 1usize..40) {
-        let checked = fuzz::check(&compiler(), seed, steps);
+#[test]
+fn compiled_programs_agree_with_the_interpreter() {
+    let (compiler, ends) = (compiler(), [const { AtomicU64::new(0) }; 2]);
+    proptest!(ProptestConfig::with_cases(cases()), |(seed in any::<u64>(), steps in 1usize..40)| {
+        let checked = fuzz::check(&compiler, seed, steps);
         prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
+        ends[usize::from(checked == Ok(Agreed::Refused))].fetch_add(1, Ordering::Relaxed);
+    });
+    let [values, refusals] = ends.map(AtomicU64::into_inner);
+    println!("programs that agree: {values} in their values, {refusals} in a refusal");
+}
+
+/// Seeds among which each planted fault is found, by programs of few steps.
+const SEEDS: u64 = 2_000;
+
+#[test]
+fn planted_faults_are_found() {
+    let compiler = compiler();
+    for fault in Fault::ALL {
+        let is_wrong = |seed: &u64| fuzz::check(&compiler, *seed, 3).is_err();
+        let found = planted::with(fault, || (0..SEEDS).find(is_wrong));
+        println!("{fault:?} is found by seed {found:?}");
+        assert!(found.is_some(), "{fault:?} is not found");
     }
 }
 
@@ -47,7 +64,8 @@ const WORDS: [Option<ColumnKind>; 2] = [Some(ColumnKind::Int64); 2];
 #[test]
 fn ends_of_the_range_are_exact_or_refused() {
     let (compiler, edges) = (compiler(), [0, 1, -1, 1 << 62, -1 << 62, i64::MAX, i64::MIN]);
-    for operation in [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply] {
+    use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
+    for operation in [Add, Subtract, Multiply, Divide, Remainder] {
         let mut builder = Builder::default();
         let (l, r) = (Operand::Register(builder.column(0)), Operand::Register(builder.column(1)));
         let made = builder.compute(operation, l, r);
@@ -57,9 +75,11 @@ fn ends_of_the_range_are_exact_or_refused() {
                 [left, right].map(|word| Arc::new(Int64Array::from(vec![word])) as ArrayRef);
             let found = compiled.run(&columns.each_ref(), 1, &AtomicBool::new(false));
             let expected = match operation {
-                Arithmetic::Add => left.checked_add(right),
-                Arithmetic::Subtract => left.checked_sub(right),
-                Arithmetic::Multiply => left.checked_mul(right),
+                Add => left.checked_add(right),
+                Subtract => left.checked_sub(right),
+                Multiply => left.checked_mul(right),
+                Divide => left.checked_div(right),
+                Remainder => (right != 0).then(|| left.wrapping_rem(right)),
             };
             let found = found.map(|value| match value {
                 Value::Words(words) => words.values[0],

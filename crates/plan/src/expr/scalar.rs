@@ -163,7 +163,7 @@ impl Expr {
         match &self.form {
             Form::Column(at) => match ir::Value::load(batch.columns().get(*at)?).ok()? {
                 ir::Value::Words(words) => Some(words),
-                ir::Value::Truths(_) | ir::Value::Texts(_) => None,
+                ir::Value::Floats(_) | ir::Value::Truths(_) | ir::Value::Texts(_) => None,
             },
             Form::Literal(_) => None,
             Form::Foreign(evaluator) => evaluator.words(batch),

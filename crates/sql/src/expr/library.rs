@@ -74,7 +74,7 @@ impl Evaluate for Library {
     fn words(&self, batch: &RecordBatch) -> Option<Words> {
         match as_node::<Typed>(&self.physical)?.run(batch).ok()? {
             ir::Value::Words(words) => Some(words),
-            ir::Value::Truths(_) | ir::Value::Texts(_) => None,
+            ir::Value::Floats(_) | ir::Value::Truths(_) | ir::Value::Texts(_) => None,
         }
     }
 
