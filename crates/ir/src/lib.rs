@@ -1,10 +1,10 @@
 //! Expressions as typed programs over vectors, and the interpreter that runs them.
 //!
-//! A [`Program`] is a list of steps, each of which makes one vector of those before it. Whole numbers,
-//! dates and decimals are [`Words`] of 64 bits, beside them stand [`Floats`] of 64 bits; what does not
+//! A [`Program`] is a list of steps, each of which makes one vector of those before it. Whole
+//! numbers, dates and decimals are [`Words`] of 64 bits, beside them stand [`Floats`]; what does not
 //! fit, or would be an error, ends the run with [`Refused`], and whoever asked takes a slower way for
-//! this vector. So a program has one meaning,
-//! that of the slower way, and no errors of its own. No I/O, no `async fn`.
+//! this vector. So a program has one meaning, that of the slower way, and no errors of its own.
+//! No I/O, no `async fn`.
 
 mod builder;
 mod choice;

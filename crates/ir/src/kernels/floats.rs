@@ -5,6 +5,8 @@ use stdx::vectorised;
 use super::{answers, each};
 use crate::words::Side;
 
+type Floats<'a> = Side<'a, f64>;
+
 /// The one NaN that operations make, as the library's do: processors give it a sign of their own.
 #[inline(always)]
 fn canonical(value: f64) -> f64 {
@@ -13,28 +15,28 @@ fn canonical(value: f64) -> f64 {
 
 vectorised! {
     /// `left + right`
-    pub(crate) fn sums(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<f64> {
+    pub(crate) fn sums(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<f64> {
         each(left, right, rows, |l, r| canonical(l + r))
     }
 }
 
 vectorised! {
     /// `left - right`
-    pub(crate) fn differences(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<f64> {
+    pub(crate) fn differences(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<f64> {
         each(left, right, rows, |l, r| canonical(l - r))
     }
 }
 
 vectorised! {
     /// `left * right`
-    pub(crate) fn products(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<f64> {
+    pub(crate) fn products(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<f64> {
         each(left, right, rows, |l, r| canonical(l * r))
     }
 }
 
 vectorised! {
     /// `left / right`
-    pub(crate) fn quotients(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<f64> {
+    pub(crate) fn quotients(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<f64> {
         each(left, right, rows, |l, r| canonical(l / r))
     }
 }
@@ -65,28 +67,28 @@ vectorised! {
 
 vectorised! {
     /// A bit for each row: `left = right`, or both are NaN.
-    pub(crate) fn equal(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<u64> {
+    pub(crate) fn equal(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<u64> {
         answers(left, right, rows, |l, r| (l == r) | (l.is_nan() & r.is_nan()))
     }
 }
 
 vectorised! {
     /// A bit for each row: neither `left = right`, nor are both NaN.
-    pub(crate) fn not_equal(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<u64> {
+    pub(crate) fn not_equal(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<u64> {
         answers(left, right, rows, |l, r| !((l == r) | (l.is_nan() & r.is_nan())))
     }
 }
 
 vectorised! {
     /// A bit for each row: `left < right`, or `right` alone is NaN.
-    pub(crate) fn less(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<u64> {
+    pub(crate) fn less(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<u64> {
         answers(left, right, rows, |l, r| (l < r) | (!l.is_nan() & r.is_nan()))
     }
 }
 
 vectorised! {
     /// A bit for each row: `left <= right`, or `right` is NaN.
-    pub(crate) fn less_or_equal(left: Side<'_, f64>, right: Side<'_, f64>, rows: usize) -> Vec<u64> {
+    pub(crate) fn less_or_equal(left: Floats<'_>, right: Floats<'_>, rows: usize) -> Vec<u64> {
         answers(left, right, rows, |l, r| (l <= r) | r.is_nan())
     }
 }

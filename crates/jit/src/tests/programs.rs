@@ -12,15 +12,17 @@ use crate::fuzz::{self, Agreed};
 use crate::lower::planted::{self, Fault};
 use crate::{ColumnKind, Counts, NotCompiled, NotRun};
 
-/// Cases of the gate; `DOVETAIL_JIT_CASES=1000000` is the long form.
-fn cases() -> u32 {
-    std::env::var("DOVETAIL_JIT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+fn number(variable: &str, otherwise: u32) -> u32 {
+    std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
 }
 
+/// `DOVETAIL_JIT_CASES=1000000` is the long form, `DOVETAIL_JIT_STEPS` says how long programs are.
 #[test]
 fn compiled_programs_agree_with_the_interpreter() {
     let (compiler, ends) = (compiler(), [const { AtomicU64::new(0) }; 2]);
-    proptest!(ProptestConfig::with_cases(cases()), |(seed in any::<u64>(), steps in 1usize..40)| {
+    let steps_max = number("DOVETAIL_JIT_STEPS", 40) as usize;
+    let config = ProptestConfig::with_cases(number("DOVETAIL_JIT_CASES", 100));
+    proptest!(config, |(seed in any::<u64>(), steps in 1..steps_max)| {
         let checked = fuzz::check(&compiler, seed, steps);
         prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
         ends[usize::from(checked == Ok(Agreed::Refused))].fetch_add(1, Ordering::Relaxed);
