@@ -50,6 +50,12 @@ pub(super) fn compared(node: &Node, schema: &Schema) -> Result<Option<Node>> {
     Ok(None)
 }
 
+/// The sides and the operator of such an expression.
+pub(super) fn sides(node: &Node) -> Option<(&Node, Operator, &Node)> {
+    let compared = (node.as_ref() as &dyn std::any::Any).downcast_ref::<Compared>()?;
+    Some((&compared.left, compared.op, &compared.right))
+}
+
 fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)

@@ -112,6 +112,12 @@ pub(super) fn divides(expr: &Arc<dyn PhysicalExpr>) -> bool {
     plain.or(guarded).is_some_and(is_division)
 }
 
+/// The operation, if an expression is one on floats of 64 bits.
+pub(super) fn of_floats(expr: &Arc<dyn PhysicalExpr>) -> Option<&BinaryExpr> {
+    let guarded = downcast::<Guarded>(expr)?;
+    (guarded.ty == DataType::Float64).then_some(guarded.inner.as_ref())
+}
+
 /// Whether a cast loses digits after the point that the library would cut off.
 fn rounds(from: &DataType, to: &DataType) -> bool {
     let inexact = match from {

@@ -1,4 +1,5 @@
-//! Expressions that run as programs over words of 64 bits, with the library's as what they mean.
+//! Expressions that run as programs over words and floats of 64 bits, with the library's as what
+//! they mean.
 //!
 //! The largest parts of an expression that `ir` knows are replaced. A vector that a program refuses, for
 //! it would overflow or holds more than 64 bits, is evaluated by the library: so results and errors are

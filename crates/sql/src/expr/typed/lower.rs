@@ -12,7 +12,10 @@ use datafusion_physical_expr::expressions::{
 };
 use ir::{Arithmetic, Builder, Comparison, Operand, Program, Register, Text, Value};
 
+use crate::expr::compared;
 use crate::expr::liked::Liked;
+
+mod floats;
 
 /// Powers of ten that fit a word.
 const POWERS_MAX: u32 = 18;
@@ -22,6 +25,8 @@ pub(super) struct Lowering<'a> {
     schema: &'a Schema,
     builder: Builder,
     columns: Vec<Node>,
+    /// Divisions by what may be zero, so far.
+    divisions: usize,
 }
 
 /// A part of an expression: what it is for each row.
@@ -51,7 +56,7 @@ fn is<T: PhysicalExpr>(node: &Node) -> Option<&T> {
 
 impl<'a> Lowering<'a> {
     pub(super) fn new(schema: &'a Schema) -> Lowering<'a> {
-        Lowering { schema, builder: Builder::default(), columns: vec![] }
+        Lowering { schema, builder: Builder::default(), columns: vec![], divisions: 0 }
     }
 
     /// The program of an expression that computes something, with the columns that it reads.
@@ -63,6 +68,10 @@ impl<'a> Lowering<'a> {
                 Part::Word(_) | Part::Null => return None,
             },
             (false, DataType::Boolean) => self.truths(node)?,
+            (false, DataType::Float64) => match self.floats(node)? {
+                Operand::Register(register) => register,
+                Operand::Constant(_) | Operand::Float(_) => return None,
+            },
             _ => return None,
         };
         if self.builder.work() == 0 || self.columns.is_empty() {
@@ -123,6 +132,8 @@ impl<'a> Lowering<'a> {
             Operator::Plus => Arithmetic::Add,
             Operator::Minus => Arithmetic::Subtract,
             Operator::Multiply => Arithmetic::Multiply,
+            Operator::Divide => Arithmetic::Divide,
+            Operator::Modulo => Arithmetic::Remainder,
             _ => return None,
         };
         let (l, r) = (self.ty(binary.left())?, self.ty(binary.right())?);
@@ -141,6 +152,9 @@ impl<'a> Lowering<'a> {
             return None;
         }
         let (least, greatest) = range(ty)?;
+        if matches!(operation, Arithmetic::Divide | Arithmetic::Remainder) {
+            self.divisions += usize::from(!matches!(right, Part::Word(word) if word != 0));
+        }
         let result = self.builder.compute(operation, left.operand()?, right.operand()?);
         Some(self.builder.within(result, least, greatest))
     }
@@ -185,31 +199,39 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// A choice whose conditions and branches are all computed for all rows. One that divides by
+    /// what may be zero is left to the library, which divides in the rows that are meant.
     fn case(&mut self, case: &CaseExpr, ty: &DataType) -> Option<Register> {
         if case.expr().is_some() {
             return None;
         }
+        let divisions = self.divisions;
         let mut otherwise = match case.else_expr() {
             Some(node) => self.branch(node, ty)?,
             None => None,
         };
         let mut chosen = None;
         for (when, then) in case.when_then_expr().iter().rev() {
-            let condition = self.truths(when)?;
             let then = self.branch(then, ty)?;
+            if *ty == DataType::Float64 && then.is_none() && otherwise.is_none() {
+                // A choice of two nulls would be words.
+                return None;
+            }
+            let condition = self.truths(when)?;
             let register = self.builder.choose(condition, then, otherwise);
             otherwise = Some(Operand::Register(register));
             chosen = Some(register);
         }
-        chosen
+        chosen.filter(|_| self.divisions == divisions)
     }
 
     fn branch(&mut self, node: &Node, ty: &DataType) -> Option<Option<Operand>> {
         let is_null = is::<Literal>(node).is_some_and(|literal| literal.value().is_null());
         match is_null {
             true => Some(None),
-            false if self.ty(node)? == *ty => Some(self.words(node)?.operand()),
-            false => None,
+            false if self.ty(node)? != *ty => None,
+            false if *ty == DataType::Float64 => self.floats(node).map(Some),
+            false => Some(self.words(node)?.operand()),
         }
     }
 
@@ -249,6 +271,9 @@ impl<'a> Lowering<'a> {
         if let Some(list) = is::<InListExpr>(node) {
             return self.one_of(list);
         }
+        if let Some((left, operator, right)) = compared::sides(node) {
+            return self.compared_floats(left, operator, right);
+        }
         is::<Liked>(node).and_then(|liked| self.like(liked.like()))
     }
 
@@ -257,6 +282,10 @@ impl<'a> Lowering<'a> {
         let value = match ty {
             DataType::Boolean => self.truths(node)?,
             DataType::Utf8View => self.text(node)?,
+            DataType::Float64 => match self.floats(node)? {
+                Operand::Register(register) => register,
+                Operand::Constant(_) | Operand::Float(_) => return None,
+            },
             _ => match self.words(node)? {
                 Part::Vector(register) => register,
                 Part::Word(_) | Part::Null => return None,
@@ -266,15 +295,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn comparison(&mut self, binary: &BinaryExpr) -> Option<Register> {
-        let comparison = match binary.op() {
-            Operator::Eq => Comparison::Equal,
-            Operator::NotEq => Comparison::NotEqual,
-            Operator::Lt => Comparison::Less,
-            Operator::LtEq => Comparison::LessOrEqual,
-            Operator::Gt => Comparison::Greater,
-            Operator::GtEq => Comparison::GreaterOrEqual,
-            _ => return None,
-        };
+        let comparison = comparison(*binary.op())?;
         let (l, r) = (self.ty(binary.left())?, self.ty(binary.right())?);
         let is_alike = match (scale(&l), scale(&r)) {
             (Some(l), Some(r)) => l == r,
@@ -338,6 +359,19 @@ impl<'a> Lowering<'a> {
         let found = self.builder.text(text, Text::StartsWith(prefix.into()));
         Some(if like.negated() { self.builder.not(found) } else { found })
     }
+}
+
+/// The comparison that an operator is.
+fn comparison(operator: Operator) -> Option<Comparison> {
+    Some(match operator {
+        Operator::Eq => Comparison::Equal,
+        Operator::NotEq => Comparison::NotEqual,
+        Operator::Lt => Comparison::Less,
+        Operator::LtEq => Comparison::LessOrEqual,
+        Operator::Gt => Comparison::Greater,
+        Operator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
 }
 
 /// A constant as a word.

@@ -4,8 +4,9 @@ use stdx::Prng;
 
 use super::forms::TEXTS;
 
-const LEAVES: [&str; 17] = [
-    "a", "b", "c", "d", "e", "f", "g", "d", "e", "b", "1", "0.05", "-7", "100", "2.50", "null", "0",
+const LEAVES: [&str; 18] = [
+    "a", "b", "c", "d", "e", "f", "g", "x", "d", "e", "b", "1", "0.05", "-7", "100", "2.50",
+    "null", "0",
 ];
 
 const NUMBER_TYPES: [&str; 8] = [
