@@ -1,6 +1,9 @@
-//! What the allocator keeps of freed memory.
+//! The allocator of the process, and how much freed memory it keeps.
 
+use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{c_int, c_long};
+
+use libmimalloc_sys as mimalloc;
 
 /// Below this limit, memory is worth more than the time that it takes to give it back.
 const PLENTY: usize = 1 << 30;
@@ -10,6 +13,58 @@ const PURGE_DELAY: c_int = 15;
 
 unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
+}
+
+/// mimalloc. It is asked for an alignment only where that is more than all of its blocks have: looking
+/// for an aligned block took half of the time of an allocation.
+pub struct Allocator;
+
+/// The alignment of all blocks, the smallest ones too.
+const ALIGNMENT: usize = size_of::<usize>();
+
+// SAFETY: mimalloc gives a block of at least the size, aligned as is asked for and to a word at least,
+// or null; each block goes back to it by the call that fits all of its blocks.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let (size, alignment) = (layout.size(), layout.align());
+        // SAFETY: the alignment of a layout is a power of two.
+        let block = unsafe {
+            match alignment <= ALIGNMENT {
+                true => mimalloc::mi_malloc(size),
+                false => mimalloc::mi_malloc_aligned(size, alignment),
+            }
+        };
+        block.cast()
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let (size, alignment) = (layout.size(), layout.align());
+        // SAFETY: the alignment of a layout is a power of two.
+        let block = unsafe {
+            match alignment <= ALIGNMENT {
+                true => mimalloc::mi_zalloc(size),
+                false => mimalloc::mi_zalloc_aligned(size, alignment),
+            }
+        };
+        block.cast()
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
+        // SAFETY: the caller has the block from here, and gives it back once.
+        unsafe { mimalloc::mi_free(block.cast()) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let alignment = layout.align();
+        // SAFETY: the caller has the block from here, with this alignment, a power of two.
+        let block = unsafe {
+            match alignment <= ALIGNMENT {
+                true => mimalloc::mi_realloc(block.cast(), size),
+                false => mimalloc::mi_realloc_aligned(block.cast(), size, alignment),
+            }
+        };
+        block.cast()
+    }
 }
 
 /// Gives freed pages back to the system at once where the database's memory is little: the process peaks

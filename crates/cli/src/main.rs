@@ -38,7 +38,7 @@ use crate::shell::exit;
 /// Workers allocate vectors and frees cross threads; the C library's allocator took 7 % of the CPU
 /// time of a query that reads at the limit of the device.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Dovetail is a SQL database in which a core never waits: where work would stall on a page of the
 /// SSD, the core switches to another task.

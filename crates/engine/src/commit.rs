@@ -186,7 +186,7 @@ impl Committing {
     /// Its version, of a change outside of blocks.
     async fn run(self, change: Box<Change>) -> SqlResult<u64> {
         let _change = self.versions.change_right().await;
-        let before = Snapshot { abandoned: vec![], ..(*self.versions.newest()).clone() };
+        let before = self.versions.newest().keeping_trees();
         let before = Arc::new(before);
         let mut snapshot = (*before.clone().for_session(self.seer.as_deref())).clone();
         let first_new = self.store.next_tree_id();

@@ -10,9 +10,9 @@
 //! The first execution of a statement is planned for its values, as many run only once. The second one is
 //! planned both ways, and the third needs no planning; unless the two plans differ, which is tried three times.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use plan::Plan;
 use sql::{Bound, Generic, PlannerOptions};
 use types::zone::Zone;

@@ -4,6 +4,7 @@
 pub(crate) mod commit;
 pub(crate) mod configuration;
 pub(crate) mod document;
+pub(crate) mod kept;
 pub(crate) mod planner;
 pub(crate) mod server;
 pub(crate) mod session;
@@ -273,6 +274,28 @@ impl Settings {
             (Some(value), _) => value.text(),
             (None, Unset::Is(word)) => word,
             (None, Unset::Cores) => "",
+        }
+    }
+
+    /// Gives a choice that is kept a word, unless it has that and goes back to no other one.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub(crate) fn keep_word(&mut self, setting: &'static Setting, word: &str) -> SqlResult<()> {
+        match self.kept_word(setting) == word && !self.hidden.contains_key(setting.name) {
+            true => Ok(()),
+            false => self.set(setting.name, word),
+        }
+    }
+
+    /// The same of one that is `on` or `off`.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub(crate) fn keep_flag(&mut self, setting: &'static Setting, is_on: bool) -> SqlResult<()> {
+        match self.is_kept_on(setting) == is_on && !self.hidden.contains_key(setting.name) {
+            true => Ok(()),
+            false => self.set(setting.name, if is_on { "on" } else { "off" }),
         }
     }
 

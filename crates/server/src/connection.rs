@@ -1,6 +1,5 @@
 //! One connection: messages in, answers out.
 
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -12,6 +11,7 @@ use engine::{
     Client, CopySource, CopyTarget, Discard, Executed, NamedStatement, PointExecution, RowStream,
     Session, SqlError, SqlResult, SqlState, Statement, StatementResult,
 };
+use foldhash::HashMap;
 use runtime::net::{Address, Socket};
 use runtime::time;
 
@@ -101,7 +101,7 @@ impl Connection {
             shared,
             session,
             unnamed: None,
-            portals: HashMap::new(),
+            portals: HashMap::default(),
             key: None,
             presence: None,
             text: None,
@@ -372,11 +372,14 @@ impl Connection {
                 }
                 return Ok(started.map(Answer::Rows));
             }
-            Statement::Cursor(cursor) => return self.cursor(cursor).await,
+            // A rare statement has a future for itself: that of all others is small without it.
+            Statement::Cursor(cursor) => return Box::pin(self.cursor(cursor)).await,
             Statement::CopyTo(copy) if copy.target == CopyTarget::Stdout => {
-                return self.copy_out(copy).await;
+                return Box::pin(self.copy_out(copy)).await;
             }
-            Statement::Copy(copy) if copy.source == CopySource::Stdin => self.copy_in(copy).await,
+            Statement::Copy(copy) if copy.source == CopySource::Stdin => {
+                Box::pin(self.copy_in(copy)).await
+            }
             other => {
                 if matches!(other, Statement::Discard(Discard::All)) {
                     self.unnamed = None;

@@ -71,11 +71,11 @@ impl Connection {
     pub(crate) async fn extended(&mut self, frame: Frame) -> io::Result<()> {
         let outcome = match frame.tag {
             _ if frame.is_too_long => Err(self.session.message_bytes_max().1),
-            b'P' => self.parse(&frame.body).await,
+            b'P' => Box::pin(self.parse(&frame.body)).await,
             b'B' => self.bind(frame),
             b'D' => self.describe(&frame.body).await,
             b'C' => self.close(&frame.body),
-            _ => Box::pin(self.run_portal(&frame.body)).await?,
+            _ => self.run_portal(&frame.body).await?,
         };
         if let Err(error) = outcome {
             self.fail(&error);
@@ -309,7 +309,8 @@ impl Connection {
                     return Ok(Ok(()));
                 }
                 Ok(Answer::Fetch(fetching)) => {
-                    let sent = self.send_fetched(&fetching, &portal.formats, true).await?;
+                    let sent = self.send_fetched(&fetching, &portal.formats, true);
+                    let sent = Box::pin(sent).await?;
                     return Ok(sent.map(|tag| self.output.command_complete(&tag)));
                 }
                 Ok(Answer::Rows(rows)) => {

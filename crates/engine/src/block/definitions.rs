@@ -68,7 +68,7 @@ impl Block {
             return Ok(());
         }
         // What that one lets go is none of the block's.
-        let all = Snapshot { abandoned: vec![], ..(*versions.newest()).clone() };
+        let all = versions.newest().keeping_trees();
         let public = all.without_view();
         let before = public.clone().for_session(self.public.seer());
         let first_new = self.public.store().next_tree_id();

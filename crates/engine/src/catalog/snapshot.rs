@@ -1,6 +1,7 @@
 //! A version of the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use plan::catalog::{TableDef, TableId};
@@ -21,9 +22,23 @@ use crate::device::stored::Profiles;
 use crate::objects::stores::Stores;
 use crate::secrets::stored::Secrets;
 
-/// A version of the catalog.
+/// A version of the catalog. Most versions differ in rows only: they share their definitions.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
+    definitions: Arc<Definitions>,
+    /// Trees that this version no longer needs; they go when it becomes that of all.
+    pub(crate) abandoned: Vec<TreeId>,
+    /// While it is made: trees that stay, whose tables have got rows beside them.
+    pub(crate) outgrown: Vec<TreeId>,
+    /// What its readers see.
+    pub(crate) read_view: ReadView,
+    /// While it is made: what has been changed in trees in place, for the log.
+    pub(crate) redo: Redo,
+}
+
+/// The definitions of a version of the catalog.
+#[derive(Clone, Default)]
+pub(crate) struct Definitions {
     pub(crate) tables: Tables,
     pub(crate) views: Arc<BTreeMap<String, Arc<ViewDef>>>,
     /// Those that `CREATE SEQUENCE` made; the others are parts of their columns.
@@ -42,14 +57,21 @@ pub(crate) struct Snapshot {
     pub(crate) stores: Stores,
     /// The next id of a table or index.
     pub(crate) next_id: u32,
-    /// Trees that this version no longer needs; they go when it becomes that of all.
-    pub(crate) abandoned: Vec<TreeId>,
-    /// While it is made: trees that stay, whose tables have got rows beside them.
-    pub(crate) outgrown: Vec<TreeId>,
-    /// What its readers see.
-    pub(crate) read_view: ReadView,
-    /// While it is made: what has been changed in trees in place, for the log.
-    pub(crate) redo: Redo,
+}
+
+impl Deref for Snapshot {
+    type Target = Definitions;
+
+    fn deref(&self) -> &Definitions {
+        &self.definitions
+    }
+}
+
+impl DerefMut for Snapshot {
+    /// Definitions that another version shares are copied first.
+    fn deref_mut(&mut self) -> &mut Definitions {
+        Arc::make_mut(&mut self.definitions)
+    }
 }
 
 impl Snapshot {
@@ -69,6 +91,11 @@ impl Snapshot {
     /// The same version, its trees seen otherwise.
     pub(crate) fn with_view(&self, read_view: ReadView) -> Arc<Snapshot> {
         Arc::new(Snapshot { read_view, ..self.clone() })
+    }
+
+    /// The same version, which lets no trees go.
+    pub(crate) fn keeping_trees(&self) -> Snapshot {
+        Snapshot { abandoned: vec![], ..self.clone() }
     }
 
     /// The same definitions, as of no version: nobody keeps undo records for them.
@@ -121,14 +148,14 @@ impl Snapshot {
     pub(crate) fn forget_dropped(&mut self) {
         let tables = self.table_ids();
         let sequences: Vec<u32> = self.sequences.values().map(|sequence| sequence.id).collect();
-        let views = &self.views;
+        let Definitions { access, views, .. } = &mut **self;
         let is_there = |relation: &Relation<'_>| match relation {
             Relation::Table(id) => tables.contains(id),
             Relation::Sequence(id) => sequences.contains(id),
             Relation::View(name) => views.contains_key(*name),
         };
-        if self.access.has_others(is_there) {
-            Arc::make_mut(&mut self.access).retain(is_there);
+        if access.has_others(is_there) {
+            Arc::make_mut(access).retain(is_there);
         }
     }
 

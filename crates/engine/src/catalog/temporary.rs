@@ -11,7 +11,7 @@ use plan::catalog::TableId;
 use storage::TreeId;
 
 use super::entry::TableEntry;
-use super::snapshot::Snapshot;
+use super::snapshot::{Definitions, Snapshot};
 
 /// A session that sees a catalog: with its temporary tables, but for those whose names its
 /// statement means otherwise, such as `public.t`.
@@ -180,13 +180,14 @@ impl Snapshot {
 
     /// Takes the view of a session apart again.
     pub(crate) fn settle(&mut self) {
-        let Temporaries { sessions, apart, shadowed, aside } = &mut self.temporaries;
-        if sessions.is_empty() {
+        if self.temporaries.sessions.is_empty() {
             return;
         }
+        let Definitions { tables, temporaries, .. } = &mut **self;
+        let Temporaries { sessions, apart, shadowed, aside } = temporaries;
         for (id, session) in sessions.iter() {
-            let name = self.tables.by_id(TableId(*id)).map(|entry| entry.def.name.clone());
-            let taken = name.and_then(|name| self.tables.remove(&name));
+            let name = tables.by_id(TableId(*id)).map(|entry| entry.def.name.clone());
+            let taken = name.and_then(|name| tables.remove(&name));
             if let Some(entry) = taken {
                 apart.entry(*session).or_default().insert(entry.def.name.clone(), entry);
             }
@@ -197,8 +198,8 @@ impl Snapshot {
             }
         }
         for entry in shadowed.drain(..) {
-            if !self.tables.contains_key(&entry.def.name) {
-                self.tables.insert(entry);
+            if !tables.contains_key(&entry.def.name) {
+                tables.insert(entry);
             }
         }
         let left: Vec<u32> =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::subject::Subject;
-use crate::catalog::snapshot::Snapshot;
+use crate::catalog::snapshot::{Definitions, Snapshot};
 
 /// The table that an index is of.
 pub(crate) fn table_of_index<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a str> {
@@ -23,7 +23,7 @@ impl Snapshot {
         if self.comments.is_empty() {
             return;
         }
-        let (tables, views) = (&self.tables, &self.views);
+        let Definitions { tables, views, comments, .. } = &mut **self;
         let table = |id: u32| tables.values().map(|entry| &entry.def).find(|def| def.id.0 == id);
         let is_there = |subject: &Subject| match subject {
             Subject::Table(id) => table(*id).is_some(),
@@ -37,7 +37,7 @@ impl Snapshot {
             Subject::PrimaryKey(id) => table(*id).is_some_and(|t| !t.primary_key.is_empty()),
             Subject::Schema | Subject::Database => true,
         };
-        Arc::make_mut(&mut self.comments).retain(|subject, _| is_there(subject));
+        Arc::make_mut(comments).retain(|subject, _| is_there(subject));
     }
 
     /// A view goes by another name, and what was said of it and its columns with it.

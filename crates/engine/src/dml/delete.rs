@@ -93,7 +93,8 @@ async fn remove(
         Found::TooMany => {
             let none = Rows::none(&entry);
             let change = |found: &RecordBatch| Ok((Rows::found(&entry, found)?, none.clone()));
-            let count = streamed::change(writing, &entry, (finding, &[]), change).await?;
+            let changing = streamed::change(writing, &entry, (finding, &[]), change);
+            let count = Box::pin(changing).await?;
             return Ok(StatementResult::Command { tag: format!("DELETE {count}") });
         }
     };

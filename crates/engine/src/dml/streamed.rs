@@ -45,9 +45,15 @@ pub(super) async fn found(
     if let Some(few) = writing.found_few(finding).await? {
         return Ok(Found::Few(few));
     }
-    if !may_stream {
-        return writing.found(finding).await.map(Found::All);
+    // A future for itself: that of few rows is small without it.
+    match may_stream {
+        true => Box::pin(found_first(writing, finding)).await,
+        false => Box::pin(writing.found(finding)).await.map(Found::All),
     }
+}
+
+/// Looks for the rows of a statement until they are too many.
+async fn found_first(writing: &Writing<'_>, finding: &Finding) -> SqlResult<Found> {
     let mut rows = writing.find(finding);
     let (mut kept, mut counted) = (vec![], InPlace::default());
     while let Some(batch) = rows.next().await? {

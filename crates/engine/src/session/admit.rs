@@ -1,7 +1,5 @@
 //! What a statement may do in the transaction that is open.
 
-use std::sync::LazyLock;
-
 use sql::Statement;
 use sql::parse::{Copied, Discard, RoleStatement, TableLock};
 use types::{SqlError, SqlResult, SqlState};
@@ -9,7 +7,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::block;
-use crate::settings::setting::Setting;
+use crate::settings::kept;
 use crate::statements::Executed;
 
 impl Session {
@@ -112,15 +110,9 @@ impl Session {
 
     /// Whether the transaction only reads, by its own mode or by that of the session.
     pub(super) fn is_read_only(&mut self) -> bool {
-        static OF_SESSION: LazyLock<&Setting> = LazyLock::new(|| {
-            Setting::find("default_transaction_read_only").expect("it is one of the settings")
-        });
-        static OF_TRANSACTION: LazyLock<&Setting> = LazyLock::new(|| {
-            Setting::find("transaction_read_only").expect("it is one of the settings")
-        });
         let setting = match self.transaction.status {
-            TransactionStatus::Idle => &OF_SESSION,
-            _ => &OF_TRANSACTION,
+            TransactionStatus::Idle => &kept::DEFAULT_READ_ONLY,
+            _ => &kept::READ_ONLY,
         };
         self.settings().is_kept_on(setting)
     }

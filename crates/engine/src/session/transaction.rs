@@ -1,8 +1,6 @@
 //! The transaction of a session: a block from `BEGIN` to its end, or statements that are one without a
 //! block, because their client sent them together.
 
-use std::sync::LazyLock;
-
 use exec::LocalFuture;
 use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use storage::planted;
@@ -20,7 +18,7 @@ use crate::isolation;
 use crate::isolation::Isolation;
 use crate::notice::Notice;
 use crate::result::{StatementResult, tag};
-use crate::settings::setting::Setting;
+use crate::settings::kept;
 
 impl Session {
     /// Where the session stands.
@@ -360,10 +358,7 @@ impl Session {
     }
 
     pub(super) fn isolation(&mut self) -> Isolation {
-        static SETTING: LazyLock<&Setting> = LazyLock::new(|| {
-            Setting::find("transaction_isolation").expect("it is one of the settings")
-        });
-        Isolation::named(self.settings().kept_word(&SETTING))
+        Isolation::named(self.settings().kept_word(&kept::ISOLATION))
     }
 
     /// Whether a setting may still be changed.
@@ -457,15 +452,14 @@ impl Session {
 
     /// Gives the transaction its modes: its own, or those of the session.
     fn set_modes(&mut self, modes: &Modes) {
-        let word = |on| if on { "on" } else { "off" };
-        let read_only = modes.read_only.map(|on| word(on).to_owned());
         let settings = self.settings();
-        for (name, value) in [("read_only", read_only), ("isolation", modes.isolation.clone())] {
-            let default = || settings.show(&format!("default_transaction_{name}")).ok();
-            let Some(value) = value.or_else(default) else { continue };
-            // The settings are there and take these values.
-            let _ = settings.set(&format!("transaction_{name}"), &value);
-        }
+        let read_only = modes.read_only;
+        let read_only = read_only.unwrap_or_else(|| settings.is_kept_on(&kept::DEFAULT_READ_ONLY));
+        let default = || settings.kept_word(&kept::DEFAULT_ISOLATION).to_owned();
+        let isolation = modes.isolation.clone().unwrap_or_else(default);
+        // The settings are there and take these values.
+        let _ = settings.keep_flag(&kept::READ_ONLY, read_only);
+        let _ = settings.keep_word(&kept::ISOLATION, &isolation);
     }
 
     /// `SET LOCAL`: outside of a block there is nothing that would end.

@@ -140,8 +140,7 @@ impl Catalogs {
         if self.newest.read_view.version() == published.read_view.version() {
             self.newest = published.clone();
         } else {
-            let abandoned = vec![];
-            self.newest = Arc::new(Snapshot { abandoned, ..(*self.newest).clone() });
+            self.newest = Arc::new(self.newest.keeping_trees());
         }
         self.settle(published);
     }

@@ -2,12 +2,12 @@
 //!
 //! A wait takes no descriptor of its own: where none are left, clients that are connected are served on.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use foldhash::HashMap;
 use stdx::Key;
 
 use crate::inbox::{Inbox, Message};

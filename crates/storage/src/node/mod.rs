@@ -136,8 +136,11 @@ impl<'a> Node<'a> {
 
     /// Whether the entry at `position` may have a value of this length instead of its own.
     pub fn has_room_instead(&self, position: usize, value_len: usize) -> bool {
+        let (_, suffix_len) = self.cell(position);
         let old_len = self.value(position).bytes.len();
-        value_len <= old_len || self.used_bytes() + value_len - old_len <= self.page.len()
+        value_len <= old_len
+            || self.free_bytes() >= CELL_BYTES + suffix_len + value_len
+            || self.used_bytes() + value_len - old_len <= self.page.len()
     }
 
     #[inline]
@@ -157,7 +160,8 @@ impl<'a> Node<'a> {
     }
 
     fn cell_len(&self, position: usize) -> usize {
-        CELL_BYTES + self.suffix(position).len() + self.value(position).bytes.len()
+        let (cell, suffix_len) = self.cell(position);
+        CELL_BYTES + suffix_len + usize::from(u16_at(self.page, cell) & !OVERFLOW_MARK)
     }
 
     /// Key of an entry without the node's prefix.

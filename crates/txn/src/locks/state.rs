@@ -1,8 +1,9 @@
 //! Who has the right to write, who has locked what, and who waits for whom.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use runtime::sync::WaitQueue;
 use storage::{TreeId, planted};
 

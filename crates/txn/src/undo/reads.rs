@@ -1,8 +1,8 @@
 //! What a transaction has read, as ranges of keys: so rows that come count like rows that change.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashMap;
 use storage::{TreeId, planted};
 
 /// Ranges of a tree that are told apart. A transaction with more has read the whole tree.

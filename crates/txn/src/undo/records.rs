@@ -1,9 +1,10 @@
 //! The records, and how long they stay.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError};
 
+use foldhash::HashMap;
 use stdx::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use storage::{TreeId, planted};
 
