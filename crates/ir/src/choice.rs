@@ -2,7 +2,7 @@
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
-use crate::words::Side;
+use crate::side::Side;
 
 /// One of the two: its values and which of them are null; `None` is null in each row.
 pub(crate) type Branch<'a, T> = Option<(Side<'a, T>, Option<&'a NullBuffer>)>;

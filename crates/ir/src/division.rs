@@ -2,9 +2,9 @@
 
 use arrow_buffer::NullBuffer;
 
-use crate::Refused;
 use crate::kernels;
-use crate::words::Side;
+use crate::refused::Refused;
+use crate::side::Side;
 
 /// The quotient of each pair. A quotient by zero is refused, and the one that has no word: that of
 /// the least word by -1. In a null row it is 0.

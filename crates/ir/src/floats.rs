@@ -3,10 +3,10 @@
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use stdx::Vectors;
 
-use crate::Refused;
 use crate::kernels::floats as kernels;
 use crate::program::{Comparison, FloatArithmetic};
-use crate::words::Side;
+use crate::refused::Refused;
+use crate::side::Side;
 
 /// The least magnitude that is not zero.
 const LEAST: f64 = f64::from_bits(1);

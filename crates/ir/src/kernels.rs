@@ -2,7 +2,7 @@
 
 use stdx::vectorised;
 
-use crate::words::Side;
+use crate::side::Side;
 
 pub(crate) mod floats;
 

@@ -14,7 +14,9 @@ mod kernels;
 mod load;
 mod logic;
 mod program;
+mod refused;
 mod run;
+mod side;
 mod store;
 mod texts;
 mod words;
@@ -28,8 +30,5 @@ pub use load::Value;
 pub use program::{
     Arithmetic, Comparison, FloatArithmetic, Operand, Program, Register, Step, Text,
 };
+pub use refused::Refused;
 pub use words::Words;
-
-/// The vector needs the slower way: a value that has no 64 bits, or an operation that would fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused;

@@ -11,8 +11,9 @@ use arrow_schema::{DataType, TimeUnit};
 use stdx::Vectors;
 
 use crate::floats::Floats;
+use crate::kernels;
+use crate::refused::Refused;
 use crate::words::Words;
-use crate::{Refused, kernels};
 
 /// A vector while a program runs.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use crate::floats::{self, Floats};
 use crate::kernels;
 use crate::load::Value;
 use crate::program::{Operand, Program, Register, Step};
+use crate::refused::Refused;
 use crate::words::{Words, bits_of, compare, compute, within};
-use crate::{Refused, logic, texts};
+use crate::{logic, texts};
 
 mod operands;
 

@@ -9,9 +9,9 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::Refused;
 use crate::floats::Floats;
 use crate::load::Value;
+use crate::refused::Refused;
 use crate::words::Words;
 
 impl Value {

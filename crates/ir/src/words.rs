@@ -7,7 +7,9 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use stdx::Vectors;
 
 use crate::program::{Arithmetic, Comparison};
-use crate::{Refused, division, kernels};
+use crate::refused::Refused;
+use crate::side::Side;
+use crate::{division, kernels};
 
 /// Whole numbers, dates, or decimals without their points; the word of a null is arbitrary.
 #[derive(Clone, Debug)]
@@ -18,32 +20,13 @@ pub struct Words {
     pub nulls: Option<NullBuffer>,
 }
 
-/// One side of an operation.
-#[derive(Clone, Copy)]
-pub(crate) enum Side<'a, T = i64> {
-    Vector(&'a [T]),
-    Constant(T),
-}
-
-impl<T: Copy> Side<'_, T> {
-    /// The value of a row.
-    pub(crate) fn at(self, row: usize) -> T {
-        match self {
-            Side::Vector(values) => values[row],
-            Side::Constant(value) => value,
-        }
-    }
-}
-
-impl Side<'_> {
-    /// Bits that the magnitudes need at most, the sign not counted.
-    fn bits(self, vectors: Vectors) -> u32 {
-        let folded = match self {
-            Side::Constant(value) => value ^ (value >> 63),
-            Side::Vector(values) => kernels::magnitudes(vectors, values),
-        };
-        64 - folded.leading_zeros()
-    }
+/// Bits that the magnitudes of a side need at most, the sign not counted.
+fn bits(side: Side<'_>, vectors: Vectors) -> u32 {
+    let folded = match side {
+        Side::Constant(value) => value ^ (value >> 63),
+        Side::Vector(values) => kernels::magnitudes(vectors, values),
+    };
+    64 - folded.leading_zeros()
 }
 
 /// The operation on each pair of words. Overflows of rows that are null refuse, too; divisions by
@@ -58,7 +41,7 @@ pub(crate) fn compute(
 ) -> Result<Vec<i64>, Refused> {
     // A sum needs one bit more than its terms, a product as many as its factors together; one more
     // for the word that is its own negative.
-    let bits = || (left.bits(vectors), right.bits(vectors));
+    let bits = || (bits(left, vectors), bits(right, vectors));
     let is_short = || {
         let (l, r) = bits();
         l.max(r) <= 62

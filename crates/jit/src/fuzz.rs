@@ -11,9 +11,11 @@ use crate::batch::ColumnKind;
 use crate::compiler::Compiler;
 use crate::program::NotRun;
 use maker::Maker;
+use pick::pick;
 use vectors::{Sizes, column};
 
 mod maker;
+mod pick;
 mod values;
 mod vectors;
 
@@ -111,8 +113,4 @@ impl Case {
         let program = Maker::new(&columns, sizes).program(random, steps_max);
         Case { program, columns, rows }
     }
-}
-
-fn pick<'a, T>(random: &mut Prng, of: &'a [T]) -> &'a T {
-    &of[random.below(of.len() as u64) as usize]
 }

@@ -3,7 +3,7 @@
 use stdx::vectorised;
 
 use super::{answers, each};
-use crate::words::Side;
+use crate::side::Side;
 
 type Floats<'a> = Side<'a, f64>;
 

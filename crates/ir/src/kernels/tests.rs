@@ -6,7 +6,7 @@ use super::{
     differences, equal, floats as of_floats, halves, has_outside, less, less_or_equal, magnitudes,
     not_equal, products, sums,
 };
-use crate::words::Side;
+use crate::side::Side;
 
 /// Words of at most so many bits, of both signs.
 fn words(random: &mut Prng, count: usize, bits: u32) -> Vec<i64> {

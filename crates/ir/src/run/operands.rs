@@ -4,10 +4,11 @@ use arrow_array::{Array, BooleanArray};
 use arrow_buffer::NullBuffer;
 
 use super::Run;
-use crate::Refused;
 use crate::load::Value;
 use crate::program::{Operand, Register};
-use crate::words::{Side, Words};
+use crate::refused::Refused;
+use crate::side::Side;
+use crate::words::Words;
 
 impl Run {
     pub(super) fn value(&self, register: Register) -> Result<&Value, Refused> {

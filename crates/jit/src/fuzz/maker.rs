@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef};
 use ir::{Builder, Comparison, Program, Register, Text};
 use stdx::Prng;
 
-use super::pick;
+use super::pick::pick;
 use super::vectors::{Sizes, TEXTS};
 use crate::batch::ColumnKind;
 

@@ -4,7 +4,7 @@ use ir::{Arithmetic, Comparison, FloatArithmetic, Operand, Register};
 use stdx::Prng;
 
 use super::maker::Maker;
-use super::pick;
+use super::pick::pick;
 
 const OPERATIONS: [Arithmetic; 5] = [
     Arithmetic::Add,

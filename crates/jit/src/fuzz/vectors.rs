@@ -9,7 +9,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use stdx::Prng;
 
-use super::pick;
+use super::pick::pick;
 
 /// Texts that begin alike, of lengths around what a view holds.
 pub(super) const TEXTS: [&str; 8] =

@@ -127,21 +127,23 @@ impl<'a> Row<'a> {
                 };
                 Slot { value, valid: None }
             }
-            Step::Text(text, _) => {
-                let place = *self.text(*text);
-                let valid = self.slot(*text).valid;
-                let question = &self.function.typed.questions[self.asked];
-                self.asked += 1;
-                let (value, panicked) = texts::ask(builder, question, &place, self.row);
-                if let Some(panicked) = panicked {
-                    self.flags = builder.ins().bor(self.flags, panicked);
-                }
-                Slot { value, valid }
-            }
+            Step::Text(text, _) => self.ask(builder, *text),
             Step::Choose(condition, then, otherwise) => {
                 self.choose(builder, *condition, then.as_ref(), otherwise.as_ref())
             }
         }
+    }
+
+    /// The answer to the next question about a text.
+    fn ask(&mut self, builder: &mut FunctionBuilder<'_>, text: Register) -> Slot {
+        let (place, valid) = (*self.text(text), self.slot(text).valid);
+        let question = &self.function.typed.questions[self.asked];
+        self.asked += 1;
+        let (value, panicked) = texts::ask(builder, question, &place, self.row);
+        if let Some(panicked) = panicked {
+            self.flags = builder.ins().bor(self.flags, panicked);
+        }
+        Slot { value, valid }
     }
 
     fn slot(&self, register: Register) -> Slot {
