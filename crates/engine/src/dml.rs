@@ -6,6 +6,7 @@
 
 pub(crate) mod change;
 pub(crate) mod compiled;
+mod conflict;
 pub(crate) mod constraints;
 pub(crate) mod deferred;
 pub(crate) mod delete;

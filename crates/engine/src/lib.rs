@@ -154,6 +154,6 @@ pub use sql::{
 pub use sql::{code_totals, explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
 pub use storage::{ArchiveOptions, ArchiveStatus, RestoreProgress, Restored, Until};
-pub use stream::RowStream;
+pub use stream::{Portion, RowStream};
 pub use txn::locks::log::{LockLog, LockWaited};
 pub use types::{Datum, SqlError, SqlResult, SqlState};

@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use plan::Plan;
 use runtime::sync::Cancel;
 use runtime::time::{self, Instant};
 use txn::undo::ReadView;
+use types::cells::Cells;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
@@ -39,7 +41,27 @@ pub struct RowStream {
 pub(crate) enum Source {
     /// They are all here.
     Collected(VecDeque<RecordBatch>, String),
+    /// The few rows of a program, and the columns that they are as vectors.
+    Few(Option<Cells>, SchemaRef),
     Running(Box<Running>),
+}
+
+/// Some rows of a result.
+pub enum Portion {
+    /// As vectors.
+    Vectors(RecordBatch),
+    /// As values of the result's columns.
+    Values(Cells),
+}
+
+impl Portion {
+    /// How many rows they are.
+    pub fn row_count(&self) -> usize {
+        match self {
+            Portion::Vectors(batch) => batch.num_rows(),
+            Portion::Values(cells) => cells.len(),
+        }
+    }
 }
 
 /// A query that runs as its rows are taken.
@@ -90,6 +112,13 @@ impl RowStream {
         RowStream { schema, verb: String::new(), row_count: 0, source }
     }
 
+    /// The few rows that the program of a plan has found.
+    pub(crate) fn few(plan: &Plan, rows: Cells) -> RowStream {
+        let (schema, relaxed) = (plan.root.schema.clone(), plan.root.relaxed());
+        let source = Source::Few(Some(rows), relaxed);
+        RowStream { schema, verb: "SELECT".to_owned(), row_count: 0, source }
+    }
+
     /// Names and types.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -105,17 +134,44 @@ impl RowStream {
 
     /// As [`RowStream::next`], for those who wait for something else too.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<SqlResult<Option<RecordBatch>>> {
-        let polled = match &mut self.source {
-            Source::Collected(batches, _) => Poll::Ready(Ok(batches.pop_front())),
-            Source::Running(running) => running.poll(cx),
+        let portion = ready!(self.poll_portion(cx))?;
+        Poll::Ready(portion.map(|portion| self.vectors(portion)).transpose())
+    }
+
+    /// The next rows as they are, never none of them; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`RowStream::next`].
+    pub async fn next_portion(&mut self) -> SqlResult<Option<Portion>> {
+        poll_fn(|cx| self.poll_portion(cx)).await
+    }
+
+    /// As [`RowStream::next_portion`], for those who wait for something else too.
+    pub fn poll_portion(&mut self, cx: &mut Context<'_>) -> Poll<SqlResult<Option<Portion>>> {
+        let portion = match &mut self.source {
+            Source::Collected(batches, _) => batches.pop_front().map(Portion::Vectors),
+            Source::Few(rows, _) => rows.take().map(Portion::Values),
+            Source::Running(running) => ready!(running.poll(cx))?.map(Portion::Vectors),
         };
-        match polled {
-            Poll::Ready(Ok(Some(batch))) if batch.num_rows() == 0 => self.poll_next(cx),
-            Poll::Ready(Ok(Some(batch))) => {
-                self.row_count += batch.num_rows() as u64;
-                Poll::Ready(Ok(Some(batch)))
+        match portion {
+            Some(portion) if portion.row_count() == 0 => self.poll_portion(cx),
+            Some(portion) => {
+                self.row_count += portion.row_count() as u64;
+                Poll::Ready(Ok(Some(portion)))
             }
-            other => other,
+            None => Poll::Ready(Ok(None)),
+        }
+    }
+
+    /// Rows of this result as vectors.
+    ///
+    /// # Errors
+    /// XX000 for rows of another one.
+    pub fn vectors(&self, portion: Portion) -> SqlResult<RecordBatch> {
+        match (portion, &self.source) {
+            (Portion::Vectors(batch), _) => Ok(batch),
+            (Portion::Values(rows), Source::Few(_, schema)) => exec::batch_of_cells(schema, &rows),
+            (Portion::Values(_), _) => Err(SqlError::internal("values of another result")),
         }
     }
 
@@ -126,7 +182,7 @@ impl RowStream {
                 Some((verb @ ("SELECT" | "FETCH"), _)) => format!("{verb} {count}"),
                 _ => tag.clone(),
             },
-            Source::Running(_) => format!("{} {count}", self.verb),
+            Source::Few(..) | Source::Running(_) => format!("{} {count}", self.verb),
         }
     }
 
@@ -138,7 +194,7 @@ impl RowStream {
     /// Says so when `statement_timeout` was the reason for the end.
     pub(crate) fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
         match &self.source {
-            Source::Collected(..) => result,
+            Source::Collected(..) | Source::Few(..) => result,
             Source::Running(running) => running.judge(result),
         }
     }
@@ -151,7 +207,7 @@ impl RowStream {
     /// The settings that the query changed by `set_config`.
     pub(crate) fn changes(&self) -> Vec<SettingChange> {
         match &self.source {
-            Source::Collected(..) => vec![],
+            Source::Collected(..) | Source::Few(..) => vec![],
             Source::Running(running) => running.catalog.changes(),
         }
     }
@@ -159,7 +215,7 @@ impl RowStream {
     /// Refuses rows that were to be locked and that others have changed.
     pub(crate) fn check_locked(&self) -> SqlResult<()> {
         match &self.source {
-            Source::Collected(..) => Ok(()),
+            Source::Collected(..) | Source::Few(..) => Ok(()),
             Source::Running(running) => {
                 isolation::check_locked(&running.catalog.snapshot().read_view)
             }
@@ -170,7 +226,7 @@ impl RowStream {
     pub(crate) fn check_alone(&self) -> SqlResult<()> {
         match &self.source {
             Source::Running(running) => running.alone.as_ref().map_or(Ok(()), isolation::end_reads),
-            Source::Collected(..) => Ok(()),
+            Source::Collected(..) | Source::Few(..) => Ok(()),
         }
     }
 
@@ -185,7 +241,7 @@ impl RowStream {
     /// The sequences that gave numbers out of which a crash would not know.
     pub(crate) fn given(&self) -> Vec<Given> {
         match &self.source {
-            Source::Collected(..) => vec![],
+            Source::Collected(..) | Source::Few(..) => vec![],
             Source::Running(running) => running.catalog.given(),
         }
     }

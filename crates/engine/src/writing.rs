@@ -418,7 +418,7 @@ impl<'a> Writing<'a> {
 
     /// The same by the generic plan of the statement, and what is done with the rows; `None` where that is good no
     /// more.
-    pub(crate) fn finding_again(&self, bound: &Bound) -> Option<(Finding, RowChange)> {
+    pub(crate) fn finding_again<'b>(&self, bound: &'b Bound) -> Option<(Finding, &'b RowChange)> {
         let how = bound.generic()?.change()?;
         let (catalog, plan, _) = self.session.planned_before(bound, &self.catalog, true)?;
         Some((Finding { plan, catalog }, how))

@@ -68,7 +68,7 @@ pub use footprint::batch_bytes;
 pub use join_filter::JoinFilter;
 pub use memory::values::ValueAccount;
 pub use memory::{Governor, Grant, Reservation};
-pub use program::{Found, Room, RowTables, Stopped, program_batch, run_program};
+pub use program::{Found, Room, RowTables, Stopped, batch_of_cells, program_batch, run_program};
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
 };

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
 use plan::expr::Computed;
 use plan::{
     Access, Code, LookupJoin, Node, Operator, Parameters, Plan, Program, ROWS_MAX, Scan, row_of,
@@ -111,12 +112,19 @@ pub async fn run_program(
 /// # Errors
 /// XX000 for rows of another plan.
 pub fn program_batch(plan: &Plan, rows: &Cells) -> SqlResult<RecordBatch> {
-    let schema = plan.root.relaxed();
+    batch_of_cells(&plan.root.relaxed(), rows)
+}
+
+/// Rows of these columns as vectors.
+///
+/// # Errors
+/// XX000 for rows of others.
+pub fn batch_of_cells(schema: &SchemaRef, rows: &Cells) -> SqlResult<RecordBatch> {
     let fields = schema.fields().iter().enumerate();
     let columns = fields.map(|(at, field)| rows.vector(at, field.data_type()));
     let columns = columns.collect::<SqlResult<Vec<_>>>()?;
     let count = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &count).map_err(arrow)
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &count).map_err(arrow)
 }
 
 /// Polls; a panic becomes XX000.

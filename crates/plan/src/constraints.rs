@@ -138,6 +138,12 @@ impl Constraints {
         self.defaults.get(ordinal)?.as_ref()
     }
 
+    /// True if rows are checked one by one, or have columns that are computed from others.
+    pub fn have_rules(&self) -> bool {
+        let is_generated = |default| matches!(default, &ColumnDefault::Generated(_));
+        !self.checks.is_empty() || self.defaults.iter().flatten().any(is_generated)
+    }
+
     /// True if there is nothing to check or fill in.
     pub fn is_empty(&self) -> bool {
         *self == Constraints::default()

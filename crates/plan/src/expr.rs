@@ -25,7 +25,7 @@ pub use evaluate::Evaluate;
 pub use footprint::value_bytes;
 pub use function::{AggregateFunction, Groups, Single};
 pub use ir::{Comparison, Refused, Words};
-pub use row::{Constant, Operation, Row, RowExpr, Whole};
+pub use row::{Constant, DecimalResult, DecimalSide, Operation, Row, RowExpr, TextFunction, Whole};
 pub use scalar::{Costs, Expr, Form};
 pub use series::{Series, SeriesPart};
 pub use sort_key::SortKey;

@@ -35,6 +35,7 @@ mod simple;
 mod slots;
 mod startup;
 mod stream;
+mod taken;
 mod tls;
 mod transaction;
 

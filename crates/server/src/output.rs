@@ -1,16 +1,15 @@
 //! Messages of the server, written straight into the bytes that are sent.
 
-use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use engine::{Notice, Notification};
 use types::SqlError;
-use types::binary::{self, sized};
 use types::text::IntervalStyle;
 use types::zone::{self, Context};
 
 use crate::descriptions::Descriptions;
 use crate::internal;
 use crate::message::format_at;
+use crate::taken::Taken;
 
 /// Bytes that wait to be sent.
 #[derive(Default)]
@@ -130,31 +129,22 @@ impl Output {
         self.descriptions = descriptions;
     }
 
-    /// One row of `batch`.
+    /// One of the rows that were taken.
     ///
     /// # Errors
     /// 0A000 for a type that has no binary form here; nothing is written then.
-    pub fn row(
-        &mut self,
-        batch: &RecordBatch,
-        row: usize,
-        formats: &[i16],
-    ) -> Result<(), SqlError> {
+    pub fn row(&mut self, taken: &mut Taken, row: usize, formats: &[i16]) -> Result<(), SqlError> {
         let _entered = zone::enter(self.context);
         let begin = self.bytes.len();
         self.has_rows = true;
         let intervals = self.intervals;
         let mut result = Ok(());
         self.message(b'D', |body| {
-            body.extend_from_slice(&(batch.num_columns() as i16).to_be_bytes());
-            for (index, column) in batch.columns().iter().enumerate() {
-                let written = match format_at(formats, index) {
-                    0 => {
-                        text(body, column, row, intervals);
-                        Ok(())
-                    }
-                    _ => binary::encode(body, column, row),
-                };
+            let count = taken.column_count();
+            body.extend_from_slice(&(count as i16).to_be_bytes());
+            for index in 0..count {
+                let format = format_at(formats, index);
+                let written = taken.write((row, index), (format, intervals), body);
                 if written.is_err() {
                     result = written;
                 }
@@ -170,18 +160,6 @@ impl Output {
 /// The routine of PostgreSQL that drivers look for before they prepare a statement anew.
 fn routine(error: &SqlError) -> Option<&'static str> {
     (error.message == "cached plan must not change result type").then_some("RevalidateCachedQuery")
-}
-
-fn text(body: &mut Vec<u8>, column: &ArrayRef, row: usize, intervals: IntervalStyle) {
-    if let Some(styled) = intervals.format(column, row) {
-        return sized(body, styled.as_bytes());
-    }
-    let at = body.len();
-    body.extend_from_slice(&(-1i32).to_be_bytes());
-    if types::text::write_value(column, row, body) {
-        let len = (body.len() - at - 4) as i32;
-        body[at..at + 4].copy_from_slice(&len.to_be_bytes());
-    }
 }
 
 /// A string and its zero byte; a zero byte within would end it early, so it is left out.

@@ -5,19 +5,19 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, Schema};
-use engine::{Held, RowStream, Session, SqlError, SqlResult};
+use engine::{Held, Portion, RowStream, Session, SqlError, SqlResult};
 use types::{described, oid};
 
 use crate::attend::unless_gone;
 use crate::connection::Connection;
 use crate::message::format_at;
+use crate::taken::Taken;
 
 /// A result and where it goes on.
 pub(crate) struct Rows {
     pub stream: RowStream,
-    batch: Option<RecordBatch>,
+    taken: Option<Taken>,
     row: usize,
     /// Whether it has begun, so that it must be woken before more is taken.
     lies_still: bool,
@@ -35,9 +35,9 @@ const STILL_BYTES: usize = 96 << 10;
 
 impl Rows {
     pub fn new(stream: RowStream) -> Rows {
-        let (batch, row, position) = (None, 0, 0);
+        let (taken, row, position) = (None, 0, 0);
         let (lies_still, is_over, held) = (false, false, None);
-        Rows { stream, batch, row, lies_still, is_over, position, held }
+        Rows { stream, taken, row, lies_still, is_over, position, held }
     }
 
     /// It is not wanted before something else has run.
@@ -120,25 +120,25 @@ impl Connection {
         }
         let mut count = 0;
         while count < limit {
-            let Some(batch) = &rows.batch else {
-                (rows.batch, rows.row) = match self.next_batch(&mut rows.stream).await? {
-                    Ok(Some(batch)) => (Some(batch), 0),
+            let Some(taken) = &mut rows.taken else {
+                (rows.taken, rows.row) = match self.next_portion(&mut rows.stream).await? {
+                    Ok(Some(portion)) => (Some(Taken::new(portion, &rows.stream)), 0),
                     Ok(None) => return Ok(Ok(Sent { count, at_end: true })),
                     Err(error) => return Ok(Err(error)),
                 };
                 continue;
             };
-            while rows.row < batch.num_rows() && count < limit {
+            while rows.row < taken.row_count() && count < limit {
                 if let Form::Data(formats) = form
-                    && let Err(error) = self.output.row(batch, rows.row, formats)
+                    && let Err(error) = self.output.row(taken, rows.row, formats)
                 {
                     return Ok(Err(error));
                 }
                 (rows.row, count) = (rows.row + 1, count + 1);
                 self.flush_if_long().await?;
             }
-            if rows.row == batch.num_rows() {
-                rows.batch = None;
+            if rows.row == taken.row_count() {
+                rows.taken = None;
             }
         }
         Ok(Ok(Sent { count, at_end: false }))
@@ -146,12 +146,12 @@ impl Connection {
 
     /// The next rows. What is there is taken at once; before it waits, the connection sends what it
     /// has. A client that leaves while it waits ends the query.
-    pub(crate) async fn next_batch(
+    pub(crate) async fn next_portion(
         &mut self,
         stream: &mut RowStream,
-    ) -> io::Result<SqlResult<Option<RecordBatch>>> {
+    ) -> io::Result<SqlResult<Option<Portion>>> {
         let at_once = poll_fn(|cx| {
-            Poll::Ready(match stream.poll_next(cx) {
+            Poll::Ready(match stream.poll_portion(cx) {
                 Poll::Ready(result) => Some(result),
                 Poll::Pending => None,
             })
@@ -162,7 +162,7 @@ impl Connection {
         if self.output.has_rows {
             self.flush().await?;
         }
-        unless_gone(&self.stream, self.ending(), stream.next()).await
+        unless_gone(&self.stream, self.ending(), stream.next_portion()).await
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod compiled;
 pub(crate) mod conflict;
 pub(crate) mod defaults;
 pub(crate) mod expressions;
+pub(crate) mod formula;
 pub(crate) mod insert;
 pub(crate) mod locked;
 pub(crate) mod refer;

@@ -162,12 +162,9 @@ impl Generic {
         }))
     }
 
-    /// What it does with the rows that its query finds, if it changes them; to be asked for each execution.
-    pub fn change(&self) -> Option<RowChange> {
-        let RowChange { ordinals, conflict, returning } = self.change.as_ref()?;
-        let conflict = conflict.as_ref().map(Conflict::in_context);
-        let returning = returning.as_ref().map(RowExprs::in_context);
-        Some(RowChange { ordinals: ordinals.clone(), conflict, returning })
+    /// What it does with the rows that its query finds, if it changes them.
+    pub fn change(&self) -> Option<&RowChange> {
+        self.change.as_ref()
     }
 
     /// The tables whose rows its query locks, if it does: its plan is that of

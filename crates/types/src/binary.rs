@@ -69,15 +69,9 @@ pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()>
         DataType::Float64 => {
             sized(body, &array.as_primitive::<Float64Type>().value(row).to_be_bytes());
         }
-        DataType::Date32 => {
-            let days = array.as_primitive::<Date32Type>().value(row);
-            let shown = if is_finite_date(days) { days - EPOCH_DAYS } else { days };
-            sized(body, &shown.to_be_bytes());
-        }
+        DataType::Date32 => day(body, array.as_primitive::<Date32Type>().value(row)),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
-            let shown = if is_finite(micros) { micros - EPOCH_MICROS } else { micros };
-            sized(body, &shown.to_be_bytes());
+            moment(body, array.as_primitive::<TimestampMicrosecondType>().value(row));
         }
         DataType::Decimal128(..) | DataType::Decimal256(..) => {
             numeric(body, &crate::text::format_value(array, row).unwrap_or_default());
@@ -106,9 +100,19 @@ pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()>
     Ok(())
 }
 
+pub(crate) fn day(body: &mut Vec<u8>, days: i32) {
+    let shown = if is_finite_date(days) { days - EPOCH_DAYS } else { days };
+    sized(body, &shown.to_be_bytes());
+}
+
+pub(crate) fn moment(body: &mut Vec<u8>, micros: i64) {
+    let shown = if is_finite(micros) { micros - EPOCH_MICROS } else { micros };
+    sized(body, &shown.to_be_bytes());
+}
+
 /// A number in text as base 10,000 digits, the most significant first: count, weight, sign, scale,
 /// digits.
-fn numeric(body: &mut Vec<u8>, text: &str) {
+pub(crate) fn numeric(body: &mut Vec<u8>, text: &str) {
     let (negative, plain) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),

@@ -168,6 +168,18 @@ impl Cells {
         Ok(())
     }
 
+    /// Appends rows of the same width.
+    ///
+    /// # Panics
+    /// If they have another one.
+    pub fn append(&mut self, more: &Cells) {
+        assert_eq!(self.width, more.width, "rows of one table");
+        for row in 0..more.count {
+            more.row(row).for_each(|value| self.push(value));
+            self.end_row();
+        }
+    }
+
     fn push_bytes(&mut self, bytes: &[u8]) {
         let start = u32::try_from(self.bytes.len()).expect("rows of a program are few");
         let len = u32::try_from(bytes.len()).expect("a value is no longer than a message");

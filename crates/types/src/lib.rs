@@ -17,6 +17,7 @@ mod logical;
 pub mod moment;
 pub mod numeric;
 pub mod oid;
+pub mod outgoing;
 pub mod parse;
 pub mod reader;
 pub mod row;

@@ -4,7 +4,7 @@
 mod interval;
 #[cfg(test)]
 mod tests;
-mod written;
+pub(crate) mod written;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -64,23 +64,12 @@ pub fn write_value(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(array.as_string::<i64>().value(row).as_bytes());
         }
         DataType::Utf8View => out.extend_from_slice(array.as_string_view().value(row).as_bytes()),
-        DataType::Date32 => match value::<Date32Type>(array, row) {
-            days if is_finite_date(days) => date(i64::from(days), out),
-            days => out.extend_from_slice(infinite::shown(days > 0).as_bytes()),
-        },
+        DataType::Date32 => day(value::<Date32Type>(array, row), out),
         DataType::Timestamp(unit, zone) => {
-            let micros = micros(array, row, *unit);
-            match zone {
-                _ if !is_finite(micros) => {
-                    out.extend_from_slice(infinite::shown(micros > 0).as_bytes());
-                }
-                Some(_) => instant(micros, out),
-                None => timestamp(micros, out),
-            }
+            moment(micros(array, row, *unit), zone.is_some(), out);
         }
         DataType::Time64(TimeUnit::Microsecond) => {
-            let micros = value::<Time64MicrosecondType>(array, row);
-            written::time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND, out);
+            time(value::<Time64MicrosecondType>(array, row), out);
         }
         _ => out.extend_from_slice(formatted(array, row).as_bytes()),
     }
@@ -120,6 +109,27 @@ where
     written::whole(value::<T>(array, row).into(), out);
 }
 
+/// A day, counted from 1970-01-01.
+pub(crate) fn day(days: i32, out: &mut Vec<u8>) {
+    match is_finite_date(days) {
+        true => date(i64::from(days), out),
+        false => out.extend_from_slice(infinite::shown(days > 0).as_bytes()),
+    }
+}
+
+/// Microseconds since 1970-01-01 00:00:00, as an instant or as what a clock shows.
+pub(crate) fn moment(micros: i64, is_instant: bool, out: &mut Vec<u8>) {
+    match is_instant {
+        _ if !is_finite(micros) => out.extend_from_slice(infinite::shown(micros > 0).as_bytes()),
+        true => instant(micros, out),
+        false => timestamp(micros, out),
+    }
+}
+
+pub(crate) fn time(micros: i64, out: &mut Vec<u8>) {
+    written::time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND, out);
+}
+
 /// Types that no column can have: the vector library's own form.
 fn other(array: &dyn Array, row: usize) -> String {
     let options = FormatOptions::default();
@@ -150,11 +160,11 @@ pub fn format_float(v: f64) -> String {
     float64(v)
 }
 
-fn float64(v: f64) -> String {
+pub(crate) fn float64(v: f64) -> String {
     float(format!("{v:e}"), v.is_finite(), FLOAT64_EXPONENT_MAX)
 }
 
-fn float32(v: f32) -> String {
+pub(crate) fn float32(v: f32) -> String {
     float(format!("{v:e}"), v.is_finite(), FLOAT32_EXPONENT_MAX)
 }
 

@@ -8,6 +8,8 @@ use sql::dml::RowRules;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::rows::Rows;
+
 /// The rows as they are stored: generated columns filled in, every check held.
 ///
 /// Errors: 23514 for a row that makes a check false, and what computing says.
@@ -16,10 +18,22 @@ pub(crate) fn checked(
     catalog: &dyn Catalog,
     rows: RecordBatch,
 ) -> SqlResult<RecordBatch> {
-    if def.constraints.is_empty() {
+    if !def.constraints.have_rules() {
         return Ok(rows);
     }
     checked_by(&RowRules::of(def, catalog)?, def, rows)
+}
+
+/// The same of rows that may be values.
+///
+/// # Errors
+/// The same.
+pub(super) fn checked_rows(def: &TableDef, catalog: &dyn Catalog, rows: Rows) -> SqlResult<Rows> {
+    if !def.constraints.have_rules() {
+        return Ok(rows);
+    }
+    let batch = checked(def, catalog, rows.batch().clone())?;
+    Ok(Rows::new(batch, rows.ids().clone()))
 }
 
 /// The same by rules that were compiled before.

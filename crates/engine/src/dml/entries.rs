@@ -101,6 +101,16 @@ struct EntryChange {
     keeps_key: bool,
 }
 
+/// True if rows that come have the same entries in a tree as those in whose places they come.
+fn keep_entries(layout: &RowLayout, removed: &Rows, added: &Rows) -> bool {
+    let (Some(old), Some(new)) = (removed.cells(), added.cells()) else { return false };
+    let key = layout.key.iter().map(|column| column.ordinal);
+    let mut held = key.chain(layout.value_columns().iter().copied());
+    let is_kept =
+        |column: usize| (0..old.len()).all(|row| old.value(row, column) == new.value(row, column));
+    old.len() == new.len() && held.all(is_kept)
+}
+
 impl EntryChange {
     fn stays(&self) -> bool {
         self.old.is_some() && self.new.is_some()
@@ -139,6 +149,9 @@ impl Entries {
         }
         for (position, stored) in entry.indexes.iter().enumerate() {
             if planted::is("index-skipped") && !removed.is_empty() && !added.is_empty() {
+                continue;
+            }
+            if keep_entries(&stored.layout, removed, added) {
                 continue;
             }
             let unique = Unique::of_index(entry, position);

@@ -8,7 +8,7 @@ use sql::dml::{assign, is_of_column, or_null, refuse_null_cells};
 use types::SqlResult;
 use types::cells::Cells;
 
-use super::constraints::checked;
+use super::constraints::checked_rows;
 use super::delete::firsts;
 use super::rows::{Rows, keys_of};
 use crate::catalog::entry::TableEntry;
@@ -46,11 +46,7 @@ pub(super) fn updated(
     }
     refuse_null_cells(&entry.def, &entry.def.schema, &new)?;
     let (old, new) = (Rows::of_cells(entry, old), Rows::of_cells(entry, new));
-    if entry.def.constraints.is_empty() {
-        return Ok((old, new));
-    }
-    let rows = checked(&entry.def, &writing.catalog, new.batch().clone())?;
-    Ok((old, Rows::new(rows, new.ids().clone())))
+    Ok((old, checked_rows(&entry.def, &writing.catalog, new)?))
 }
 
 /// The values that a column gets.

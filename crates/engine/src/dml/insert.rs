@@ -1,26 +1,21 @@
 //! `INSERT`, with what it does about conflicts.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch};
-use arrow_select::filter::filter_record_batch;
-use sql::dml::{Conflict, ConflictAction, Defaults, RowExprs, returning};
+use arrow_array::RecordBatch;
+use sql::dml::{Conflict, Defaults, RowExprs, returning};
 use sql::parse::{Insert, Statement};
 use sql::{Bound, InsertRows, RowChange, insert_rows, rows_of_query};
-use txn::locks::mode::{LockKey, LockMode};
-use txn::waiting::unless_cancelled;
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult};
 
-use super::change::{Change, commit};
+use super::change::commit;
+use super::conflict::{Planned, resolve};
 use super::constraints::checked;
 use super::incoming::{Source, insert_query, may_stream};
 use super::outcome::outcome;
-use super::references::{Reference, stored_rows};
-use super::rows::{NewRows, Rows, concatenated};
+use super::rows::{NewRows, concatenated};
 use super::{compiled, foreign};
 use crate::catalog::entry::TableEntry;
-use crate::fault::internal;
 use crate::result::StatementResult;
 use crate::writing::{Finding, Writing};
 
@@ -91,7 +86,7 @@ async fn again(
     if let Some((finding, how)) = writing.finding_again(bound) {
         let table = &writing.entry(&insert.table)?.def;
         let defaults = Defaults::new(table, &writing.catalog)?;
-        return Box::pin(add(writing, insert, &finding, &how, defaults)).await;
+        return Box::pin(add(writing, insert, &finding, how, defaults)).await;
     }
     match bound.again()? {
         Statement::Insert(insert) => Box::pin(planned(writing, &Arc::new(insert))).await,
@@ -131,10 +126,7 @@ pub(super) async fn write(
 ) -> SqlResult<StatementResult> {
     let planned = match conflict {
         None => Planned::all(entry, rows),
-        Some(conflict) => {
-            let rows = rows.into_batch(&entry.schema())?;
-            resolve(writing, entry, rows, conflict).await?
-        }
+        Some(conflict) => resolve(writing, entry, rows, conflict).await?,
     };
     let order = planned.order.clone();
     let change = planned.change(entry).await?;
@@ -159,109 +151,4 @@ pub(crate) async fn insert_batches(
     let rows = checked(&entry.def, &writing.catalog, rows)?;
     let change = Planned::all(entry, NewRows::Vectors(rows)).change(entry).await?;
     commit(writing, foreign::enforce(writing, change).await?).await
-}
-
-/// What becomes of the rows of an `INSERT`.
-struct Planned {
-    inserted: NewRows,
-    /// Rows that were in the way, and what they become.
-    removed: Rows,
-    updated: Rows,
-    /// Where the rows that are written stand, inserted ones first, in the order of the statement.
-    order: Option<Vec<u32>>,
-}
-
-impl Planned {
-    fn all(entry: &TableEntry, inserted: NewRows) -> Planned {
-        let (removed, updated) = (Rows::none(entry), Rows::none(entry));
-        Planned { inserted, removed, updated, order: None }
-    }
-
-    /// The change of the table.
-    async fn change(self, entry: &Arc<TableEntry>) -> SqlResult<Change> {
-        let inserted = self.inserted.numbered(entry).await?;
-        let added = match self.updated.is_empty() {
-            true => inserted,
-            false => inserted.and(&self.updated).expect("rows of one table"),
-        };
-        Ok(Change::new(entry, self.removed, added))
-    }
-}
-
-/// 55000: whether a row is in conflict with one is known when the transaction ends.
-fn deferrable_arbiter(entry: &TableEntry, constraint: &str) -> SqlError {
-    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints \
-                   as arbiters";
-    SqlError::new(SqlState("55000"), message).of_table(&entry.def.name).of_constraint(constraint)
-}
-
-/// Which rows are inserted, and which stored rows change instead.
-async fn resolve(
-    writing: &Writing<'_>,
-    entry: &Arc<TableEntry>,
-    rows: RecordBatch,
-    conflict: &Conflict,
-) -> SqlResult<Planned> {
-    if let Some(constraint) = conflict.deferrable.as_ref().filter(|_| rows.num_rows() > 0) {
-        return Err(deferrable_arbiter(entry, constraint));
-    }
-    writing.block()?.note_newest_seen();
-    let ids = Arc::new(Int64Array::from(vec![0; rows.num_rows()]));
-    let proposed = Rows::new(rows, ids);
-    let mut blocked: Vec<Option<Vec<u8>>> = vec![None; proposed.len()];
-    let mut repeated = vec![false; proposed.len()];
-    for key in &conflict.keys {
-        let reference = Reference::new(entry, key)?;
-        let prefixes = reference.prefixes(proposed.batch())?;
-        let keys = reference.locks(prefixes.iter().flatten(), LockMode::Update);
-        writing.lock_rows(entry, keys).await?;
-        let stored = reference.find(&prefixes).await?;
-        let mut seen = HashSet::new();
-        for (row, prefix) in prefixes.iter().enumerate() {
-            if let Some(prefix) = prefix.as_ref().filter(|_| stored[row].is_some()) {
-                writing.check_seen(&reference, prefix, false)?;
-            }
-            blocked[row] = blocked[row].take().or_else(|| stored[row].clone());
-            repeated[row] |= prefix.as_ref().is_some_and(|p| !seen.insert(p));
-        }
-    }
-    let free = |row: &u32| blocked[*row as usize].is_none() && !repeated[*row as usize];
-    let kept: Vec<u32> = (0..proposed.len() as u32).filter(free).collect();
-    let mut planned = Planned::all(entry, NewRows::Vectors(proposed.take(&kept)?.batch().clone()));
-    let ConflictAction::Update(assignments) = &conflict.action else { return Ok(planned) };
-    if repeated.contains(&true) {
-        let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
-        return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message).with_hint(
-            "Ensure that no rows proposed for insertion within the same command have duplicate \
-             constrained values.",
-        ));
-    }
-    let (rows, keys): (Vec<u32>, Vec<Vec<u8>>) =
-        (0u32..).zip(blocked).filter_map(|(row, key)| key.map(|key| (row, key))).unzip();
-    let lock = |key: &Vec<u8>| {
-        (LockKey { tree: entry.tree_of_row(key), key: key.clone() }, LockMode::Update)
-    };
-    writing.lock(keys.iter().map(lock).collect()).await?;
-    // They may have to be downloaded.
-    let stored = stored_rows(writing.snapshot(), entry, &keys);
-    let stored = unless_cancelled(&writing.cancel, stored).await??;
-    let excluded = proposed.take(&rows)?;
-    let (updated, changed) = assignments.apply(stored.batch(), excluded.batch())?;
-    let updated = checked(&entry.def, &writing.catalog, updated)?;
-    let batch = filter_record_batch(stored.batch(), &changed).map_err(internal)?;
-    let ids = arrow_select::filter::filter(stored.ids(), &changed).map_err(internal)?;
-    let written = kept.iter().chain(
-        rows.iter().zip(changed.iter()).filter(|(_, c)| *c == Some(true)).map(|(row, _)| row),
-    );
-    let mut order: Vec<(u32, u32)> = written.copied().zip(0..).collect();
-    order.sort_unstable();
-    planned.order = Some(order.into_iter().map(|(_, at)| at).collect());
-    let new_ids = match &entry.columns {
-        // The ids of a part are those of its rows alone.
-        Some(_) => entry.take_row_ids(updated.num_rows()).await?,
-        None => ids.clone(),
-    };
-    planned.updated = Rows::new(updated, new_ids);
-    planned.removed = Rows::new(batch, ids);
-    Ok(planned)
 }

@@ -15,7 +15,11 @@ pub(crate) fn outcome(
 ) -> SqlResult<StatementResult> {
     let tag = format!("{verb} {count}");
     let Some(returning) = returning else { return Ok(StatementResult::Command { tag }) };
-    let batches = vec![returning.evaluate(rows.batch())?];
+    let returned = match rows.cells() {
+        Some(cells) => returning.of_cells(cells)?,
+        None => returning.evaluate(rows.batch())?,
+    };
+    let batches = vec![returned];
     let schema = returning.schema.clone();
     Ok(StatementResult::Rows(ResultSet { schema, batches, tag, figures: None }))
 }

@@ -15,12 +15,14 @@ use txn::locks::mode::{LockKey, LockMode};
 use txn::undo::{ReadView, Seen};
 use txn::visible::VisibleTree;
 use txn::waiting::give_way;
+use types::cells::Cells;
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::{BatchBuilder, index_key_columns, primary_key_columns};
 use types::text::format_value;
+use types::writer::encode_key;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::rows::Rows;
+use super::rows::cells_of;
 use crate::catalog::entry::{IndexEntry, TableEntry};
 use crate::catalog::snapshot::Snapshot;
 use crate::columns::fetch::ChunkFetch;
@@ -28,6 +30,7 @@ use crate::fault;
 use crate::load::tree::same_key;
 use crate::relation::fetch::Fetch;
 use crate::relation::keys::end_of;
+use crate::relation::programs::rows_now;
 use crate::system::catalog::SystemCatalog;
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
@@ -111,6 +114,20 @@ impl Reference {
         self.encoded(&arrays, rows.num_rows())
     }
 
+    /// The same for rows of values.
+    pub(crate) fn prefixes_of_cells(&self, rows: &Cells) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let has_null = |row| self.columns.iter().any(|&column| rows.value(row, column).is_null());
+        let encode = |row: usize| {
+            if has_null(row) {
+                return Ok(None);
+            }
+            let mut bytes = vec![];
+            encode_key(&self.key[..self.columns.len()], rows, row, &mut bytes)?;
+            Ok(Some(bytes))
+        };
+        (0..rows.len()).map(encode).collect()
+    }
+
     /// The same for rows of another table: its columns at `own` correspond to ours at `referenced`.
     pub(crate) fn referred(
         &self,
@@ -171,10 +188,15 @@ impl Reference {
     /// For each key, the clustered key of the stored row that has it. Lock the keys before, for the tree has
     /// what others have not committed yet.
     pub(crate) async fn find(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let io = IoCounters::default();
+        if let ([Some(key)], true) = (keys, self.columns.len() == self.key.len()) {
+            let stored = self.tree.get(key, &io, |_| ()).await.map_err(fault::storage)?;
+            return Ok(vec![stored.map(|()| self.clustered(key))]);
+        }
         let wanted = keys.iter().enumerate().filter_map(|(i, k)| k.clone().map(|k| (i, k)));
         let (at, ranges): (Vec<usize>, Vec<_>) =
             wanted.map(|(i, key)| (i, (key.clone(), end_of(&key)))).unzip();
-        let (mut found, io) = (vec![None; keys.len()], IoCounters::default());
+        let mut found = vec![None; keys.len()];
         let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
             found[at[position]] = Some(self.clustered(stored));
         };
@@ -246,19 +268,23 @@ impl<'a> RepeatedKeys<'a> {
     }
 }
 
-/// The rows with these clustered keys, in the order of the keys.
+/// The rows with these clustered keys, in the order of the keys: the columns of the table, then its
+/// row id if it has one.
 pub(crate) async fn stored_rows(
     snapshot: &Snapshot,
     entry: &TableEntry,
     keys: &[Vec<u8>],
-) -> SqlResult<Rows> {
+) -> SqlResult<Cells> {
     let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-    let chunks = ChunkFetch::new(snapshot, entry, &ordinals, None, None)?;
-    let fetch = Fetch::new(entry, VisibleTree::now(entry.tree.clone()), ordinals, chunks);
+    let Some(chunks) = ChunkFetch::new(snapshot, entry, &ordinals, None, None)? else {
+        return rows_now(entry, keys).await;
+    };
+    let tree = VisibleTree::now(entry.tree.clone());
+    let fetch = Fetch::new(entry, tree, ordinals, Some(chunks));
     let (io, skips) = (IoCounters::default(), Skips::default());
     let access = Access { depth: exec::Depth::Many, io: &io, skips: &skips };
     let (rows, places) = fetch.rows(keys, access).await?;
-    Rows::found(entry, &rows)?.take(&inverse(&places))
+    cells_of(rows.columns(), &inverse(&places))
 }
 
 /// For each place the position at which it stands in the order.

@@ -48,9 +48,13 @@ impl Rows {
 
     /// Rows as cells: the columns of the table, then its row id if it has one.
     pub(crate) fn of_cells(entry: &TableEntry, cells: Cells) -> Rows {
-        let (schema, count) = (entry.schema(), cells.len());
         let columns = entry.layout.schema.columns.len();
         assert_eq!(cells.width(), columns, "rows have all columns of their table");
+        Rows::with_cells(&entry.schema(), cells)
+    }
+
+    fn with_cells(schema: &SchemaRef, cells: Cells) -> Rows {
+        let (schema, count) = (schema.clone(), cells.len());
         Rows(Arc::new(Content { schema, count, cells: Some(cells), vectors: OnceLock::new() }))
     }
 
@@ -126,6 +130,9 @@ impl Rows {
 
     /// The rows at these positions.
     pub(crate) fn take(&self, positions: &[u32]) -> SqlResult<Rows> {
+        if let Some(cells) = &self.0.cells {
+            return Ok(Rows::with_cells(self.schema(), cells.clone().take(positions)));
+        }
         let positions = UInt32Array::from(positions.to_vec());
         let batch = taken(self.batch(), &positions)?;
         let ids = arrow_select::take::take(self.ids(), &positions, None).map_err(internal)?;
@@ -134,6 +141,11 @@ impl Rows {
 
     /// All rows of both.
     pub(crate) fn and(&self, more: &Rows) -> SqlResult<Rows> {
+        if let (Some(cells), Some(more)) = (self.cells(), more.cells()) {
+            let mut all = cells.clone();
+            all.append(more);
+            return Ok(Rows::with_cells(self.schema(), all));
+        }
         let schema = self.batch().schema();
         let more_batch = batch(&schema, more.batch().columns().to_vec(), more.len())?;
         let batch = concatenated(&schema, &[self.batch().clone(), more_batch])?;
@@ -172,6 +184,38 @@ impl Vectors {
 }
 
 impl NewRows {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            NewRows::Cells(cells) => cells.len(),
+            NewRows::Vectors(batch) => batch.num_rows(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows at these positions, which ascend.
+    pub(crate) fn take(self, positions: &[u32]) -> SqlResult<NewRows> {
+        if positions.len() == self.len() {
+            return Ok(self);
+        }
+        Ok(match self {
+            NewRows::Cells(cells) => NewRows::Cells(cells.take(positions)),
+            NewRows::Vectors(batch) => {
+                NewRows::Vectors(taken(&batch, &UInt32Array::from(positions.to_vec()))?)
+            }
+        })
+    }
+
+    /// The same as values.
+    pub(crate) fn cells(&self, positions: &[u32]) -> SqlResult<Cells> {
+        match self {
+            NewRows::Cells(cells) => Ok(cells.clone().take(positions)),
+            NewRows::Vectors(batch) => cells_of(batch.columns(), positions),
+        }
+    }
+
     /// As vectors of this schema, the table's or that of its rows while generated columns are null.
     pub(crate) fn into_batch(self, schema: &SchemaRef) -> SqlResult<RecordBatch> {
         match self {
@@ -202,6 +246,18 @@ impl NewRows {
             }
         }
     }
+}
+
+/// Rows of vectors as values.
+pub(super) fn cells_of(columns: &[ArrayRef], positions: &[u32]) -> SqlResult<Cells> {
+    let mut cells = Cells::new(columns.len());
+    for row in positions {
+        for column in columns {
+            cells.push_of(column.as_ref(), *row as usize)?;
+        }
+        cells.end_row();
+    }
+    Ok(cells)
 }
 
 /// The keys of rows in the clustered tree of their table.

@@ -58,7 +58,7 @@ async fn again(
     bound: &Bound,
 ) -> SqlResult<StatementResult> {
     if let Some((finding, how)) = writing.finding_again(bound) {
-        return change(writing, update, &finding, &how).await;
+        return change(writing, update, &finding, how).await;
     }
     match bound.again()? {
         Statement::Update(update) => Box::pin(planned(writing, &update)).await,
@@ -97,13 +97,15 @@ async fn change(
                 updated(writing, &entry, ordinals, found, &mut seen)
             };
             let keys = streamed::changed_keys(&entry, ordinals);
-            let count = streamed::change(writing, &entry, (finding, &keys), change).await?;
+            let changing = streamed::change(writing, &entry, (finding, &keys), change);
+            let count = Box::pin(changing).await?;
             return Ok(StatementResult::Command { tag: format!("UPDATE {count}") });
         }
     };
     if entry.columns.is_some() {
         // The ids of a part are those of its rows alone.
-        new = Rows::new(new.batch().clone(), entry.take_row_ids(new.len()).await?);
+        let ids = Box::pin(entry.take_row_ids(new.len())).await?;
+        new = Rows::new(new.batch().clone(), ids);
     }
     let (count, written) = (old.len(), new.clone());
     let changes = foreign::enforce(writing, Change::new(&entry, old, new)).await?;

@@ -260,9 +260,35 @@ impl ProgramTables<'_> {
         if rows.positions.len() == taken.keys.len() {
             return Ok(Found { rows: rows.rows, positions: taken.positions });
         }
-        let message = "an index entry points to a row that does not exist";
-        Err(SqlError::new(SqlState::DATA_CORRUPTED, message).into())
+        Err(missing_row().into())
     }
+}
+
+/// The rows of a table in row form with these clustered keys, in their order, as they are now: all
+/// columns that its clustered tree has.
+///
+/// # Errors
+/// Those of storage; XX001 for a row that is not there.
+pub(crate) async fn rows_now(entry: &TableEntry, keys: &[Vec<u8>]) -> SqlResult<Cells> {
+    let columns: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
+    let read = Read::Rows(RowReader::new(entry.layout.clone(), &columns), columns.len());
+    // They are the caller's, who has the keys in memory.
+    let mut taken = Taken::new(&read, Room { rows: keys.len(), bytes: usize::MAX });
+    let (tree, io) = (VisibleTree::now(entry.tree.clone()), IoCounters::default());
+    match keys {
+        [key] => tree.get(key, &io, &mut taken).await?,
+        keys => tree.get_batch(keys, Depth::Many, &io, &mut taken).await?,
+    }
+    match taken.finish() {
+        Ok(taken) if taken.positions.len() == keys.len() => Ok(taken.rows),
+        Err(Stopped::Failed(error)) => Err(error),
+        _ => Err(missing_row()),
+    }
+}
+
+fn missing_row() -> SqlError {
+    let message = "an index entry points to a row that does not exist";
+    SqlError::new(SqlState::DATA_CORRUPTED, message)
 }
 
 /// True if each range is one whole key of the tree.

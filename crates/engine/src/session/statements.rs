@@ -226,16 +226,34 @@ impl Session {
     /// # Errors
     /// What binding its `RETURNING` says.
     pub fn returned(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
+        let (returns, execution, bound) = match statement {
+            Statement::Insert(of) => (of.returns_rows(), of.execution(), of.bound.as_ref()),
+            Statement::Update(of) => (of.returns_rows(), of.execution(), of.bound.as_ref()),
+            Statement::Delete(of) => (of.returns_rows(), of.execution(), of.bound.as_ref()),
+            _ => return Ok(None),
+        };
+        if !returns {
+            return Ok(None);
+        }
+        let (catalog, _entered) = (self.system_catalog(), types::zone::enter(self.context()));
+        let compiled = execution.filter(|execution| {
+            let table = catalog.snapshot().table(execution.table_name());
+            table.is_ok_and(|table| execution.fits(&table.def))
+        });
+        let generic = bound.and_then(|bound| bound.generic());
+        let generic = generic.filter(|generic| generic.holds(&catalog));
+        let kept = match (compiled, generic) {
+            (Some(compiled), _) => compiled.returning(),
+            (None, Some(generic)) => generic.change().and_then(|how| how.returning.as_ref()),
+            (None, None) => None,
+        };
+        if let Some(columns) = kept {
+            return Ok(Some(columns.schema.clone()));
+        }
         let columns = match statement {
-            Statement::Insert(insert) if insert.returns_rows() => {
-                sql::dml::returning(insert, &self.system_catalog())?
-            }
-            Statement::Update(update) if update.returns_rows() => {
-                sql::dml::returning(update, &self.system_catalog())?
-            }
-            Statement::Delete(delete) if delete.returns_rows() => {
-                sql::dml::returning(delete, &self.system_catalog())?
-            }
+            Statement::Insert(insert) => sql::dml::returning(insert, &catalog)?,
+            Statement::Update(update) => sql::dml::returning(update, &catalog)?,
+            Statement::Delete(delete) => sql::dml::returning(delete, &catalog)?,
             _ => None,
         };
         Ok(columns.map(|columns| columns.schema))

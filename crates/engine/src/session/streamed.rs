@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
 use exec::LocalFuture;
 use plan::Plan;
 use runtime::sync::Cancel;
 use sql::Query;
 use types::SqlResult;
+use types::cells::Cells;
 
-use super::execute::selected;
 use super::state::Session;
 use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
@@ -66,7 +65,7 @@ impl Session {
         match self.plan(query, &cancel).await {
             Ok((catalog, plan, planning)) => {
                 let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
-                let few = query::few_rows(&catalog, &plan, &self.settings, &watch).await;
+                let few = query::few_cells(&catalog, &plan, &self.settings, &watch).await;
                 if let Some(few) = few.transpose() {
                     return self.few_found(&plan, &catalog, few, &timeout);
                 }
@@ -88,16 +87,15 @@ impl Session {
         &mut self,
         plan: &Plan,
         catalog: &SystemCatalog,
-        found: SqlResult<RecordBatch>,
+        found: SqlResult<Cells>,
         timeout: &StatementTimeout,
     ) -> SqlResult<RowStream> {
         let looked = self.looked(found).and_then(|found| {
             isolation::check_locked(&catalog.snapshot().read_view).map(|()| found)
         });
-        let count = looked.as_ref().map_or(0, |found| found.num_rows() as u64);
+        let count = looked.as_ref().map_or(0, |found| found.len() as u64);
         let ended = timeout.judge(self.activity().end(looked, count));
-        let found = self.or_fail(ended)?;
-        Ok(RowStream::collected(selected(plan, (vec![found], None))))
+        self.or_fail(ended).map(|found| RowStream::few(plan, found))
     }
 
     /// Runs a look-up that is planned already: one row is found at once, several are a query. Call it in

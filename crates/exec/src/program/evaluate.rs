@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use bumpalo::Bump;
 use plan::expr::{Computed, Row};
 use plan::limits::with_limits;
 use types::SqlError;
@@ -21,11 +22,13 @@ impl Run<'_> {
             }
         }
         let mut computed = Cells::new(exprs.len());
+        let mut made = Bump::new();
         for at in 0..rows.len() {
             for (expr, vector) in exprs.iter().zip(&mut vectors) {
-                computed.push(self.value(expr, vector, (rows, at))?);
+                computed.push(self.value(expr, vector, (rows, at, &made))?);
             }
             computed.end_row();
+            made.reset();
             if computed.memory() > ROOM.bytes {
                 return Err(Stopped::TooMany);
             }
@@ -39,11 +42,12 @@ impl Run<'_> {
             None => Some(self.evaluated(predicate, rows)?),
             Some(_) => None,
         };
-        let mut passed = vec![];
+        let (mut passed, mut made) = (vec![], Bump::new());
         for at in 0..rows.len() {
-            if self.value(predicate, &mut vector, (rows, at))?.is_true() {
+            if self.value(predicate, &mut vector, (rows, at, &made))?.is_true() {
                 passed.push(at as u32);
             }
+            made.reset();
         }
         Ok(passed)
     }
@@ -53,10 +57,11 @@ impl Run<'_> {
         &'a self,
         expr: &'a Computed,
         vector: &'a mut Option<ArrayRef>,
-        (rows, at): (&'a Cells, usize),
+        (rows, at, made): (&'a Cells, usize, &'a Bump),
     ) -> Result<Value<'a>, Stopped> {
+        let parameters = &self.parameters;
         if let (None, Some(over_row)) = (&vector, &expr.row)
-            && let Ok(value) = over_row.value(Row { rows, at, parameters: &self.parameters })
+            && let Ok(value) = over_row.value(Row { rows, at, parameters, made })
         {
             return Ok(value);
         }

@@ -1,14 +1,21 @@
 //! Expressions over a row: what they are of its values, without vectors.
 //!
-//! There is a form for columns, constants, parameters, whole numbers, comparisons of what has the
-//! machine's order, and truths made of those. None of these has an error of its own: what would be
+//! There is a form for columns, constants, parameters, whole numbers, sums and products of decimals,
+//! some functions of texts, `CASE`, comparisons of what has the machine's order, and truths made of
+//! those. None of these has an error of its own: what would be
 //! one is [`Refused`], and then evaluated by who knows its errors, a vector at a time
 //! ([`super::Computed`]).
+
+mod decimals;
+mod texts;
 
 use std::cmp::Ordering;
 
 use arrow_schema::DataType;
+use bumpalo::Bump;
+pub use decimals::{DecimalResult, DecimalSide};
 use ir::{Comparison, Refused};
+pub use texts::TextFunction;
 use types::cells::{Cells, Value};
 
 /// An expression over a row.
@@ -22,6 +29,12 @@ pub enum RowExpr {
     Parameter(usize),
     /// Arithmetic of two whole numbers of one type, whose result is of that type.
     Arithmetic(Operation, Whole, Box<(RowExpr, RowExpr)>),
+    /// Arithmetic of decimals.
+    Decimal(Box<DecimalResult>),
+    /// A function of texts.
+    Text(TextFunction, Vec<RowExpr>),
+    /// The value behind the first condition that is true, else the last one.
+    Case(Vec<(RowExpr, RowExpr)>, Box<RowExpr>),
     /// A comparison of two values of one type.
     Compare(Comparison, Box<(RowExpr, RowExpr)>),
     /// True if the value is one of a list.
@@ -82,6 +95,8 @@ pub struct Row<'a> {
     pub at: usize,
     /// Parameters, as one row.
     pub parameters: &'a Cells,
+    /// Memory for values that are made.
+    pub made: &'a Bump,
 }
 
 impl From<Value<'_>> for Constant {
@@ -168,6 +183,16 @@ impl RowExpr {
                 let (Value::Word(left), Value::Word(right)) = sides else { return Ok(Value::Null) };
                 let result = operation.result(left, right).filter(|word| whole.has(*word));
                 Value::Word(result.ok_or(Refused)?)
+            }
+            RowExpr::Decimal(result) => result.value(row)?,
+            RowExpr::Text(function, arguments) => function.value(arguments, row)?,
+            RowExpr::Case(branches, otherwise) => {
+                for (condition, value) in branches {
+                    if condition.value(row)?.is_true() {
+                        return value.value(row);
+                    }
+                }
+                otherwise.value(row)?
             }
             RowExpr::Compare(comparison, sides) => {
                 let order = order(sides.0.value(row)?, sides.1.value(row)?);

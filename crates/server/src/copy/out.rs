@@ -59,7 +59,9 @@ impl Connection {
             line.clear();
         }
         loop {
-            let batch = match self.next_batch(rows).await? {
+            let portion = self.next_portion(rows).await?;
+            let vectors = |portion: Option<_>| portion.map(|some| rows.vectors(some)).transpose();
+            let batch = match portion.and_then(vectors) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => break,
                 Err(error) => return Ok(Err(error)),

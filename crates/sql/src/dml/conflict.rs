@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow_select::filter::filter_record_batch;
+use arrow_schema::SchemaRef;
 use plan::catalog::TableDef;
 use plan::constraints::Deferral;
-use plan::expr::Expr;
+use types::cells::Cells;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::assign;
+use super::assign::refuse_null_cells;
 use super::expressions::{compiled, qualified};
+use super::formula::{Formula, Inputs, with_values};
 use super::target::assigned;
 use crate::catalog::{Catalog, missing};
 use crate::dml::insert::unknown_column;
-use crate::error::{from_arrow, from_library};
+use crate::error::from_library;
 use crate::parse::dml;
 use crate::parse::dml::{Arbiter, Insert};
 
@@ -29,17 +28,6 @@ pub struct Conflict {
     pub action: ConflictAction,
 }
 
-impl Conflict {
-    /// The same in the zone and at the moment of the statement that runs now.
-    pub(crate) fn in_context(&self) -> Conflict {
-        let action = match &self.action {
-            ConflictAction::Nothing => ConflictAction::Nothing,
-            ConflictAction::Update(assignments) => ConflictAction::Update(assignments.in_context()),
-        };
-        Conflict { keys: self.keys.clone(), deferrable: self.deferrable.clone(), action }
-    }
-}
-
 /// What happens to a row in conflict.
 pub enum ConflictAction {
     /// The new row is dropped.
@@ -51,8 +39,10 @@ pub enum ConflictAction {
 /// The assignments of `DO UPDATE`, over the stored row and the one that was to be inserted.
 pub struct Assignments {
     table: Arc<TableDef>,
-    values: Vec<(usize, Expr)>,
-    condition: Option<Expr>,
+    /// The columns of the stored row, then those of the other one.
+    inputs: SchemaRef,
+    values: Vec<(usize, Formula)>,
+    condition: Option<Formula>,
 }
 
 impl Conflict {
@@ -73,13 +63,20 @@ impl Conflict {
         let alias = insert.alias.as_deref().unwrap_or(&insert.table);
         let stored = qualified(&table, alias)?;
         let schema = stored.join(&qualified(&table, "excluded")?).map_err(from_library)?;
+        let inputs: SchemaRef = Arc::new(schema.as_arrow().clone());
+        let formula = |expr| Ok(Formula::new(compiled(expr, &schema, catalog)?, &inputs));
         let value = |a: &dml::Assignment| {
             let (ordinal, value) = assigned(&table, &a.column, &a.value)?;
-            Ok((ordinal, compiled(value, &schema, catalog)?))
+            Ok((ordinal, formula(value)?))
         };
         let values = assignments.iter().map(value).collect::<SqlResult<_>>()?;
-        let condition = selection.clone().map(|e| compiled(e, &schema, catalog)).transpose()?;
-        let action = ConflictAction::Update(Assignments { table, values, condition });
+        let condition = selection.clone().map(formula).transpose()?;
+        let is_condition = |of: &Formula| of.is_truth() || of.data_type().is_null();
+        if !condition.as_ref().is_none_or(is_condition) {
+            let message = "argument of WHERE must be type boolean";
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        let action = ConflictAction::Update(Assignments { table, inputs, values, condition });
         Ok(Some(Conflict { keys, deferrable, action }))
     }
 }
@@ -158,48 +155,46 @@ fn arbiters(target: &Arbiter, table: &TableDef) -> SqlResult<Arbiters> {
 }
 
 impl Assignments {
-    fn in_context(&self) -> Assignments {
-        let value = |(ordinal, expr): &(usize, Expr)| (*ordinal, expr.in_context());
-        Assignments {
-            table: self.table.clone(),
-            values: self.values.iter().map(value).collect(),
-            condition: self.condition.as_ref().map(Expr::in_context),
-        }
-    }
-
-    /// The stored rows that change as they become, and which these are. Both batches have all
-    /// columns of the table in order, and a row in one belongs to the row at its place in the other.
+    /// The stored rows that change as they become, and which these are. A row belongs to the excluded
+    /// one at its place. Both have all columns of the table in order; the stored ones, and what they
+    /// become, a row id behind them where the table has one.
     ///
-    /// Errors: what computing and assigning the values says.
-    pub fn apply(
-        &self,
-        stored: &RecordBatch,
-        excluded: &RecordBatch,
-    ) -> SqlResult<(RecordBatch, BooleanArray)> {
-        let both = beside(stored, excluded)?;
-        let changed = match &self.condition {
-            None => BooleanArray::from(vec![true; stored.num_rows()]),
-            Some(condition) => {
-                let held = condition.evaluate(&both)?;
-                let held = held.as_boolean();
-                (0..held.len()).map(|i| Some(held.is_valid(i) && held.value(i))).collect()
-            }
+    /// # Errors
+    /// Those of computing and assigning the values; 23502.
+    pub fn apply(&self, stored: &Cells, excluded: &Cells) -> SqlResult<(Cells, Vec<u32>)> {
+        let inputs = self.beside(stored, excluded);
+        let Some(condition) = &self.condition else {
+            let all = (0..stored.len() as u32).collect();
+            return Ok((self.changed(stored, &inputs)?, all));
         };
-        let both = filter_record_batch(&both, &changed).map_err(from_arrow)?;
-        let mut columns = both.columns()[..stored.num_columns()].to_vec();
-        for (ordinal, expr) in &self.values {
-            let column = &self.table.schema.columns[*ordinal];
-            columns[*ordinal] = assign(&expr.evaluate(&both)?, column)?;
+        if condition.data_type().is_null() {
+            return Ok((Cells::new(stored.width()), vec![]));
         }
-        let rows = RecordBatch::try_new(self.table.schema.arrow(), columns).map_err(from_arrow)?;
-        Ok((rows, changed))
+        let held = condition.values(&inputs)?.held(stored.len())?;
+        let (stored, excluded) = (stored.clone().take(&held), excluded.clone().take(&held));
+        Ok((self.changed(&stored, &self.beside(&stored, &excluded))?, held))
     }
-}
 
-fn beside(left: &RecordBatch, right: &RecordBatch) -> SqlResult<RecordBatch> {
-    let (l, r) = (left.schema(), right.schema());
-    let fields: Vec<_> = l.fields().iter().chain(r.fields()).cloned().collect();
-    let columns: Vec<ArrayRef> = left.columns().iter().chain(right.columns()).cloned().collect();
-    let schema = Arc::new(arrow_schema::Schema::new(fields));
-    RecordBatch::try_new(schema, columns).map_err(from_arrow)
+    /// The stored rows as they become.
+    fn changed(&self, stored: &Cells, inputs: &Inputs<'_>) -> SqlResult<Cells> {
+        let columns = &self.table.schema.columns;
+        let assigned = |(ordinal, value): &(usize, Formula)| {
+            Ok((*ordinal, value.assigned(inputs, &columns[*ordinal])?))
+        };
+        let assigned = self.values.iter().map(assigned).collect::<SqlResult<Vec<_>>>()?;
+        let changed = with_values(stored, &assigned)?;
+        refuse_null_cells(&self.table, &self.table.schema, &changed)?;
+        Ok(changed)
+    }
+
+    fn beside(&self, stored: &Cells, excluded: &Cells) -> Inputs<'_> {
+        let count = self.table.schema.columns.len();
+        let mut both = Cells::new(2 * count);
+        for row in 0..stored.len() {
+            let values = stored.row(row).take(count).chain(excluded.row(row).take(count));
+            values.for_each(|value| both.push(value));
+            both.end_row();
+        }
+        Inputs::new(&self.inputs, both)
+    }
 }

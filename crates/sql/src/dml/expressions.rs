@@ -9,9 +9,11 @@ use datafusion_sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildca
 use plan::catalog::TableDef;
 use plan::constraints::ColumnDefault;
 use plan::expr::Expr;
+use types::cells::Cells;
 use types::described::{Declared, Origin, Place, with_origin};
 use types::{SqlResult, SqlState};
 
+use super::formula::{Formula, Inputs};
 use super::target::parsed;
 use crate::analyze::expression::bind_scalar;
 use crate::catalog::{Catalog, missing};
@@ -24,23 +26,36 @@ use crate::rewrite::names;
 pub struct RowExprs {
     /// Names and types of the columns.
     pub schema: SchemaRef,
-    exprs: Vec<Expr>,
+    /// The columns of the table.
+    table: SchemaRef,
+    columns: Vec<Formula>,
 }
 
 impl RowExprs {
-    /// The same in the zone and at the moment of the statement that runs now.
-    pub fn in_context(&self) -> RowExprs {
-        let exprs = self.exprs.iter().map(Expr::in_context).collect();
-        RowExprs { schema: self.schema.clone(), exprs }
+    /// The columns for each row of `rows`, which has all columns of the table in order.
+    ///
+    /// # Errors
+    /// Those of computing them.
+    pub fn evaluate(&self, rows: &RecordBatch) -> SqlResult<RecordBatch> {
+        self.batch(rows.num_rows(), |column| column.evaluate(rows))
     }
 
-    /// The columns for each row of `batch`, which has all columns of the table in order.
+    /// The same of rows of values, behind which there may be a row id.
     ///
-    /// Errors: what computing them says.
-    pub fn evaluate(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
-        let columns =
-            self.exprs.iter().map(|e| e.evaluate(batch)).collect::<SqlResult<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    /// # Errors
+    /// The same.
+    pub fn of_cells(&self, rows: &Cells) -> SqlResult<RecordBatch> {
+        let inputs = Inputs::of(&self.table, rows);
+        self.batch(rows.len(), |column| column.vector(&inputs))
+    }
+
+    fn batch(
+        &self,
+        count: usize,
+        of: impl Fn(&Formula) -> SqlResult<ArrayRef>,
+    ) -> SqlResult<RecordBatch> {
+        let columns = self.columns.iter().map(of).collect::<SqlResult<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
             .map_err(from_arrow)
     }
@@ -70,12 +85,12 @@ pub(crate) fn returning_items(
     alias: &str,
     catalog: &dyn Catalog,
 ) -> SqlResult<RowExprs> {
-    let schema = qualified(table, alias)?;
-    let (mut fields, mut exprs) = (vec![], vec![]);
+    let (schema, input) = (qualified(table, alias)?, table.schema.arrow());
+    let (mut fields, mut columns) = (vec![], vec![]);
     let mut add = |name: String, expr: Expr| {
         let field = Field::new(name, expr.data_type().clone(), true);
         fields.push(with_origin(field, origin_of(table, &expr)));
-        exprs.push(expr);
+        columns.push(Formula::new(expr, &input));
     };
     for item in items {
         let (expr, name) = match item {
@@ -93,11 +108,11 @@ pub(crate) fn returning_items(
         };
         add(name, compiled(expr.clone(), &schema, catalog)?);
     }
-    if exprs.is_empty() {
+    if columns.is_empty() {
         let message = "RETURNING must have at least one column";
         return Err(types::SqlError::new(SqlState::SYNTAX_ERROR, message));
     }
-    Ok(RowExprs { schema: Arc::new(Schema::new(fields)), exprs })
+    Ok(RowExprs { schema: Arc::new(Schema::new(fields)), table: input, columns })
 }
 
 fn origin_of(table: &TableDef, expr: &Expr) -> Origin {

@@ -25,6 +25,11 @@ pub(super) struct Concatenated {
 }
 
 impl Concatenated {
+    /// The texts that it puts together.
+    pub(super) fn sides(&self) -> &[Arc<dyn PhysicalExpr>; 2] {
+        &self.sides
+    }
+
     /// The same as the library's expression, if that is such an operator.
     pub(super) fn of(
         expr: &Arc<dyn PhysicalExpr>,

@@ -50,7 +50,14 @@ fn is_of_any_size(ty: &DataType) -> bool {
 
 /// An expression whose values are counted.
 #[derive(Debug)]
-struct Measured(Arc<dyn PhysicalExpr>);
+pub(super) struct Measured(Arc<dyn PhysicalExpr>);
+
+impl Measured {
+    /// The expression that is counted.
+    pub(super) fn inner(&self) -> &Arc<dyn PhysicalExpr> {
+        &self.0
+    }
+}
 
 impl PartialEq for Measured {
     fn eq(&self, other: &Measured) -> bool {

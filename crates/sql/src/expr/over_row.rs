@@ -1,18 +1,22 @@
-//! The library's expressions as expressions over a row: of whole numbers, of what has the machine's
-//! order, and of truths.
+//! The library's expressions as expressions over a row: of whole numbers, of decimals, of texts, of
+//! what has the machine's order, and of truths.
+
+mod decimals;
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use plan::expr::{Comparison, Operation, RowExpr, Whole};
+use plan::expr::{Comparison, Constant, Operation, RowExpr, TextFunction, Whole};
 use types::cells::{has_form, is_counted, value_of};
 
+use super::concatenated::Concatenated;
 use super::library::as_node;
+use super::measured::Measured;
 use super::runtime_parameter::RuntimeParameter;
 use super::typed::Typed;
 
@@ -35,9 +39,20 @@ pub(super) fn over_row(node: &Node, input: &Schema) -> Option<RowExpr> {
         let value = has_form(array.data_type()).then(|| value_of(array.as_ref(), 0).ok());
         return Some(RowExpr::Constant(value??.into()));
     }
+    if let Some(measured) = as_node::<Measured>(node) {
+        return over_row(measured.inner(), input);
+    }
     if let Some(call) = as_node::<ScalarFunctionExpr>(node) {
-        let parameter = call.fun().inner().downcast_ref::<RuntimeParameter>()?;
-        return Some(RowExpr::Parameter(parameter.number()));
+        return match call.fun().inner().downcast_ref::<RuntimeParameter>() {
+            Some(parameter) => Some(RowExpr::Parameter(parameter.number())),
+            None => of_call(call, input),
+        };
+    }
+    if let Some(both) = as_node::<Concatenated>(node) {
+        return of_texts(TextFunction::Concat, both.sides().iter(), input);
+    }
+    if let Some(case) = as_node::<CaseExpr>(node) {
+        return of_case(case, input);
     }
     if let Some(cast) = as_node::<CastExpr>(node) {
         return widened(cast, input);
@@ -76,6 +91,50 @@ fn widened(cast: &CastExpr, input: &Schema) -> Option<RowExpr> {
         return None;
     }
     over_row(cast.expr(), input)
+}
+
+/// A function of texts that is the same for a row as the library's.
+fn of_call(call: &ScalarFunctionExpr, input: &Schema) -> Option<RowExpr> {
+    let function = match call.name() {
+        "upper" => TextFunction::Upper,
+        "lower" => TextFunction::Lower,
+        "left" => TextFunction::Left,
+        "length" | "character_length" => TextFunction::Length,
+        _ => return None,
+    };
+    let first = call.args().first()?.data_type(input).ok()?;
+    (first == DataType::Utf8View).then(|| of_texts(function, call.args().iter(), input)).flatten()
+}
+
+fn of_texts<'a>(
+    function: TextFunction,
+    arguments: impl Iterator<Item = &'a Node>,
+    input: &Schema,
+) -> Option<RowExpr> {
+    let arguments = arguments.map(|node| over_row(node, input)).collect::<Option<Vec<_>>>()?;
+    (arguments.len() == function.arguments()).then_some(RowExpr::Text(function, arguments))
+}
+
+/// A `CASE` of conditions, whose values are all of its type.
+fn of_case(case: &CaseExpr, input: &Schema) -> Option<RowExpr> {
+    if case.expr().is_some() {
+        return None;
+    }
+    let ty = case.data_type(input).ok().filter(has_form)?;
+    let value = |node: &Node| {
+        let is_alike = node.data_type(input).is_ok_and(|value| value == ty);
+        is_alike.then(|| over_row(node, input)).flatten()
+    };
+    let branch = |(when, then): &(Node, Node)| {
+        let is_truth = when.data_type(input).is_ok_and(|ty| ty == DataType::Boolean);
+        Some((is_truth.then(|| over_row(when, input)).flatten()?, value(then)?))
+    };
+    let branches = case.when_then_expr().iter().map(branch).collect::<Option<Vec<_>>>()?;
+    let otherwise = match case.else_expr() {
+        Some(node) => value(node)?,
+        None => RowExpr::Constant(Constant::Null),
+    };
+    Some(RowExpr::Case(branches, Box::new(otherwise)))
 }
 
 fn one_of(list: &InListExpr, input: &Schema) -> Option<RowExpr> {
@@ -127,6 +186,9 @@ fn of_binary(binary: &BinaryExpr, input: &Schema) -> Option<RowExpr> {
 /// Arithmetic of whole numbers of one type.
 fn arithmetic(binary: &BinaryExpr, operation: Operation, input: &Schema) -> Option<RowExpr> {
     let ty = binary.data_type(input).ok()?;
+    if let DataType::Decimal128(..) = ty {
+        return decimals::arithmetic(binary, operation, &ty, input);
+    }
     let whole = Whole::of(&ty)?;
     let side = |node: &Node| {
         let is_alike = node.data_type(input).is_ok_and(|side| side == ty);

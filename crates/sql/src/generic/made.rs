@@ -5,6 +5,7 @@
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef, Schema};
+use bumpalo::Bump;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::{Cast, Expr};
@@ -155,9 +156,9 @@ fn over_row(
 ) -> Option<ScalarValue> {
     let values = arguments.iter().map(|argument| argument.value(given));
     let parameters = row_of(values.collect::<Option<Vec<_>>>()?.iter()).ok()?;
-    let rows = Cells::default();
-    let value = expr.value(Row { rows: &rows, at: 0, parameters: &parameters }).ok()?;
-    constant(value, ty)
+    let (rows, made) = (Cells::default(), Bump::new());
+    let row = Row { rows: &rows, at: 0, parameters: &parameters, made: &made };
+    constant(expr.value(row).ok()?, ty)
 }
 
 /// The value of a compiled expression; `None` where it has none, of which planning says why.

@@ -43,6 +43,8 @@ struct Key {
     are_rows: bool,
     /// True if the plan holds for one range alone: it relies on its order, or on its one row.
     is_single: bool,
+    /// True if only the first entries are read, so many for all values.
+    has_first: bool,
 }
 
 impl Key {
@@ -69,9 +71,10 @@ impl BoundScan {
             return self.is_expected(expected()?).then_some(None);
         };
         let found = key.ranges(&self.predicates, &self.table, Valued(Some(values)))?;
-        let rows = match key.are_rows {
-            true => found.ranges.len() as f64,
-            false => expected()?,
+        let rows = match (key.has_first, key.are_rows) {
+            (true, _) => self.rows,
+            (false, true) => found.ranges.len() as f64,
+            (false, false) => expected()?,
         };
         let is_single = !key.is_single || found.ranges.len() == 1;
         let planned = self.planned.as_ref()?;
@@ -127,8 +130,9 @@ impl Physical<'_> {
             Access::Range { index, ranges, .. } if !ranges.iter().any(KeyRange::is_all) => {
                 let columns = index.key_columns(wanted.def).to_vec();
                 let are_rows = path.access.are_rows(wanted.def);
-                let is_single = path.first.is_some() || path.access.is_row(wanted.def);
-                Some(Key { columns, is_hash: index.is_hash(), are_rows, is_single })
+                let has_first = path.first.is_some();
+                let is_single = has_first || path.access.is_row(wanted.def);
+                Some(Key { columns, is_hash: index.is_hash(), are_rows, is_single, has_first })
             }
             _ => None,
         };

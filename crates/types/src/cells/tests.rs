@@ -5,11 +5,14 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::{Cells, has_form, is_word, value_of};
+use crate::binary::encode;
 use crate::key::{KeyEncoder, encode_value_of};
 use crate::logical::{Column, LogicalType, Schema};
+use crate::outgoing::{encode_cell, has_cell_binary, has_cell_text, write_cell};
 use crate::parse::ColumnParser;
 use crate::reader::RowReader;
 use crate::row::RowLayout;
+use crate::text::format_value;
 use crate::writer::{encode_key, encode_row};
 
 const WIDE: LogicalType = LogicalType::Decimal { precision: 30, scale: 4 };
@@ -29,9 +32,9 @@ const VALUES: [(LogicalType, &[&str]); 18] = [
     (LogicalType::Numeric, &["-1e30", "0.5", "12345678901234567890123456789012345678"]),
     (LogicalType::Text, &["", "é", "a text that does not stand in its view", "b"]),
     (LogicalType::Varchar(40), &["x", "another text that is long enough"]),
-    (LogicalType::Date, &["2024-02-29", "1969-12-31"]),
+    (LogicalType::Date, &["2024-02-29", "1969-12-31", "infinity", "0044-03-15 BC"]),
     (LogicalType::Time, &["00:00:00", "23:59:59.999999"]),
-    (LogicalType::Timestamp, &["2024-02-29 10:00:00.000001", "1900-01-01"]),
+    (LogicalType::Timestamp, &["2024-02-29 10:00:00.000001", "1900-01-01", "-infinity"]),
     (LogicalType::TimestampTz, &["2024-02-29 10:00:00+02", "1900-01-01 00:00:00+00"]),
     (LogicalType::Bytea, &["\\x", "\\x0001ff00", "\\x00112233445566778899aabbccddeeff"]),
     (LogicalType::Uuid, &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
@@ -178,4 +181,27 @@ fn rows_are_taken_and_cut() {
     assert_eq!(text(of_vector(&vector).slice(3, 9)), "-");
     assert_eq!(text(of_vector(&vector).slice(9, 1)), "");
     assert_eq!(of_vector(&vector).columns(&[0, 0]).width(), 2);
+}
+
+#[test]
+fn values_are_written_as_those_of_vectors() {
+    each(|ty, texts, nullable| {
+        let vector = vector(ty, texts, nullable);
+        let (rows, arrow) = (of_vector(&vector), vector.data_type());
+        assert_eq!(has_cell_text(arrow), ty != LogicalType::Interval, "{ty}");
+        for row in 0..rows.len() {
+            if has_cell_text(arrow) {
+                let mut text = vec![];
+                let is_value = write_cell(rows.value(row, 0), arrow, &mut text);
+                let text = is_value.then(|| String::from_utf8(text).unwrap());
+                assert_eq!(text, format_value(&vector, row), "{ty}");
+            }
+            if has_cell_binary(arrow) {
+                let (mut own, mut of_vector) = (vec![], vec![]);
+                encode_cell(&mut own, rows.value(row, 0), arrow);
+                encode(&mut of_vector, &vector, row).unwrap();
+                assert_eq!(own, of_vector, "{ty}");
+            }
+        }
+    });
 }

@@ -9,7 +9,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const DIGITS_MAX: usize = 39;
 
 /// The digits of a number, `least` of them at least.
-pub(super) fn digits(mut number: u128, least: usize, out: &mut Vec<u8>) {
+pub(crate) fn digits(mut number: u128, least: usize, out: &mut Vec<u8>) {
     let mut all = [b'0'; DIGITS_MAX];
     let mut at = DIGITS_MAX;
     // Division by ten is cheap for words alone.
@@ -29,7 +29,7 @@ pub(super) fn digits(mut number: u128, least: usize, out: &mut Vec<u8>) {
 }
 
 /// A whole number.
-pub(super) fn whole(number: i128, out: &mut Vec<u8>) {
+pub(crate) fn whole(number: i128, out: &mut Vec<u8>) {
     if number < 0 {
         out.push(b'-');
     }
@@ -37,7 +37,7 @@ pub(super) fn whole(number: i128, out: &mut Vec<u8>) {
 }
 
 /// `unscaled` / 10^`scale`, with all `scale` digits after the point.
-pub(super) fn decimal(unscaled: i128, scale: usize, out: &mut Vec<u8>) {
+pub(crate) fn decimal(unscaled: i128, scale: usize, out: &mut Vec<u8>) {
     if unscaled < 0 {
         out.push(b'-');
     }
@@ -49,7 +49,7 @@ pub(super) fn decimal(unscaled: i128, scale: usize, out: &mut Vec<u8>) {
 
 /// Days since 1970-01-01 as `YYYY-MM-DD`; true if the year is one before 1, behind which ` BC`
 /// stands.
-pub(super) fn date(days: i64, out: &mut Vec<u8>) -> bool {
+pub(crate) fn date(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil(days);
     let is_before = year <= 0;
     let year = if is_before { 1 - year } else { year };
@@ -62,7 +62,7 @@ pub(super) fn date(days: i64, out: &mut Vec<u8>) -> bool {
 }
 
 /// `HH:MM:SS`, then the fraction without trailing zeros.
-pub(super) fn time(seconds: i64, micros: i64, out: &mut Vec<u8>) {
+pub(crate) fn time(seconds: i64, micros: i64, out: &mut Vec<u8>) {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     digits(u128::from(h.unsigned_abs()), 2, out);
     out.push(b':');
@@ -79,7 +79,7 @@ pub(super) fn time(seconds: i64, micros: i64, out: &mut Vec<u8>) {
 }
 
 /// Microseconds since 1970-01-01 00:00:00; true if the year is one before 1.
-pub(super) fn timestamp(micros: i64, out: &mut Vec<u8>) -> bool {
+pub(crate) fn timestamp(micros: i64, out: &mut Vec<u8>) -> bool {
     let seconds = micros.div_euclid(MICROS_PER_SECOND);
     let is_before = date(seconds.div_euclid(SECONDS_PER_DAY), out);
     out.push(b' ');

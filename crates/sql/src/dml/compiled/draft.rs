@@ -9,7 +9,6 @@ use plan::catalog::{TableDef, TableStorage};
 use types::SqlResult;
 
 use super::admitted::Scope;
-use super::formula::Formula;
 use super::inserted::Inserted;
 use super::key::Key;
 use super::values::{Values, placed};
@@ -17,6 +16,7 @@ use super::{FoundBy, Work};
 use crate::catalog::Catalog;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::{compiled, qualified};
+use crate::dml::formula::Formula;
 use crate::dml::target::assigned;
 use crate::error::from_library;
 use crate::parse::dml::{Assignment, Delete, Insert, Update};

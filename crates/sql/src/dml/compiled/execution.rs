@@ -8,12 +8,12 @@ use plan::catalog::TableDef;
 use types::cells::Cells;
 use types::{SqlError, SqlResult};
 
-use super::formula::{Formula, Inputs};
 use super::{Compiled, RowRules, Work};
 use crate::catalog::Catalog;
 use crate::dml::assign::refuse_null_cells;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
+use crate::dml::formula::{Formula, Inputs, with_values};
 use crate::parse::dml::{Delete, Insert, Update};
 use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
@@ -156,16 +156,7 @@ impl Execution {
             Ok((*ordinal, value.assigned(&inputs, &columns[*ordinal])?))
         };
         let assigned = assignments.iter().map(assigned).collect::<SqlResult<Vec<_>>>()?;
-        let mut updated = Cells::new(columns.len());
-        for row in 0..rows.len() {
-            for ordinal in 0..columns.len() {
-                match assigned.iter().find(|(assigned, _)| *assigned == ordinal) {
-                    Some((_, values)) => values.push(row, &mut updated)?,
-                    None => updated.push(rows.value(row, ordinal)),
-                }
-            }
-            updated.end_row();
-        }
+        let updated = with_values(rows, &assigned)?;
         refuse_null_cells(table, &table.schema, &updated)?;
         Ok(updated)
     }

@@ -12,13 +12,13 @@ use types::datetime::speaks_of_now;
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult};
 
-use super::formula::{Formula, Inputs, Values};
 use super::values::{self, is_now, placed};
 use crate::catalog::Catalog;
 use crate::dml::assign::{literal_as, or_null, refuse_null_cells};
 use crate::dml::compiled::admitted::{Scope, number};
 use crate::dml::defaults::Defaults;
 use crate::dml::expressions::compiled;
+use crate::dml::formula::{Formula, Inputs, Values};
 use crate::dml::insert::{cell, incoming_schema, takes_values, targets_of};
 use crate::dml::target::{is_default, parsed};
 use crate::parse::dml::{Insert, InsertSource};
