@@ -15,15 +15,15 @@ unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
 }
 
-/// mimalloc. It is asked for an alignment only where that is more than all of its blocks have: looking
-/// for an aligned block took half of the time of an allocation.
+/// mimalloc. It is asked for an alignment only where that is more than all of its blocks have:
+/// looking for an aligned block took half of the instructions of an allocation.
 pub struct Allocator;
 
 /// The alignment of all blocks, the smallest ones too.
 const ALIGNMENT: usize = size_of::<usize>();
 
-// SAFETY: mimalloc gives a block of at least the size, aligned as is asked for and to a word at least,
-// or null; each block goes back to it by the call that fits all of its blocks.
+// SAFETY: mimalloc gives a block of at least the size, aligned as is asked for and to a word at
+// least, or null; each block goes back to it by the call that fits all of its blocks.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (size, alignment) = (layout.size(), layout.align());

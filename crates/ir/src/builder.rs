@@ -65,7 +65,7 @@ impl Builder {
         self.push(Step::CompareFloats(comparison, left, right))
     }
 
-    /// Whether a word is one of `words`.
+    /// True where a word is one of `words`.
     pub fn one_of(&mut self, word: Register, mut words: Vec<i64>) -> Register {
         words.sort_unstable();
         words.dedup();
@@ -87,7 +87,7 @@ impl Builder {
         self.push(Step::Not(truth))
     }
 
-    /// Whether there is no value.
+    /// True where there is no value.
     pub fn is_null(&mut self, value: Register) -> Register {
         self.push(Step::IsNull(value))
     }

@@ -46,7 +46,7 @@ pub enum Arithmetic {
     Remainder,
 }
 
-/// What is computed of two floats.
+/// An operation on two floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FloatArithmetic {
     /// `+`

@@ -162,7 +162,7 @@ impl Generic {
         }))
     }
 
-    /// What it does with the rows that its query finds, if it changes them.
+    /// The change of the rows that its query finds, if it changes them.
     pub fn change(&self) -> Option<&RowChange> {
         self.change.as_ref()
     }

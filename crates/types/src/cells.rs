@@ -222,6 +222,16 @@ impl Cells {
         self
     }
 
+    /// The rows at these places, in this order, with no memory of the others.
+    pub fn copied(&self, places: &[u32]) -> Cells {
+        let mut copied = Cells::new(self.width);
+        for place in places {
+            self.row(*place as usize).for_each(|value| copied.push(value));
+            copied.end_row();
+        }
+        copied
+    }
+
     /// These columns of the rows, in this order.
     pub fn columns(mut self, columns: &[usize]) -> Cells {
         let row = |row: usize| columns.iter().map(move |column| (row, column));

@@ -19,8 +19,8 @@ pub fn has_cell_text(ty: &DataType) -> bool {
     }
 }
 
-/// Appends the text of a value of this type, as [`crate::text::write_value`] does of a vector's; false for
-/// null, of which nothing is written.
+/// Appends the text of a value of this type, as [`crate::text::write_value`] does of a vector's;
+/// false for null, of which nothing is written.
 ///
 /// # Panics
 /// For a type that [`has_cell_text`] does not have, and for a value of another one.

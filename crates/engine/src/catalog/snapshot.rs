@@ -30,7 +30,7 @@ pub(crate) struct Snapshot {
     pub(crate) abandoned: Vec<TreeId>,
     /// While it is made: trees that stay, whose tables have got rows beside them.
     pub(crate) outgrown: Vec<TreeId>,
-    /// What its readers see.
+    /// The view of its readers.
     pub(crate) read_view: ReadView,
     /// While it is made: what has been changed in trees in place, for the log.
     pub(crate) redo: Redo,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sql::dml::{Conflict, ConflictAction};
 use txn::locks::mode::{LockKey, LockMode};
-use txn::waiting::unless_cancelled;
+use txn::waiting::{give_way, unless_cancelled};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::change::Change;
@@ -107,6 +107,7 @@ pub(super) async fn resolve(
         removed.push(old);
         updated.push(new);
         written.extend(places);
+        give_way(&writing.cancel).await?;
     }
     check_once(&excluded, &keys, &written[kept.len()..])?;
     let mut order: Vec<(u32, u32)> = written.into_iter().zip(0..).collect();

@@ -131,7 +131,7 @@ impl Rows {
     /// The rows at these positions.
     pub(crate) fn take(&self, positions: &[u32]) -> SqlResult<Rows> {
         if let Some(cells) = &self.0.cells {
-            return Ok(Rows::with_cells(self.schema(), cells.clone().take(positions)));
+            return Ok(Rows::with_cells(self.schema(), cells.copied(positions)));
         }
         let positions = UInt32Array::from(positions.to_vec());
         let batch = taken(self.batch(), &positions)?;
@@ -211,7 +211,7 @@ impl NewRows {
     /// The same as values.
     pub(crate) fn cells(&self, positions: &[u32]) -> SqlResult<Cells> {
         match self {
-            NewRows::Cells(cells) => Ok(cells.clone().take(positions)),
+            NewRows::Cells(cells) => Ok(cells.copied(positions)),
             NewRows::Vectors(batch) => cells_of(batch.columns(), positions),
         }
     }

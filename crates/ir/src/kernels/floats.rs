@@ -42,7 +42,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Whether a value is infinite, a NaN, or of a magnitude below `least`.
+    /// True if a value is infinite, a NaN, or of a magnitude below `least`.
     pub(crate) fn has_odd(values: &[f64], least: f64) -> bool {
         let mut is_odd = false;
         for value in values {

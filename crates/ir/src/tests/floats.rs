@@ -42,7 +42,7 @@ fn computed(program: Program, columns: &[ArrayRef]) -> Result<u64, Refused> {
     Ok(array.as_primitive::<Float64Type>().value(0).to_bits())
 }
 
-/// What `float8pl` and its like do.
+/// The results of `float8pl` and its like.
 fn expected(operation: FloatArithmetic, l: f64, r: f64) -> Result<u64, Refused> {
     let result = match operation {
         FloatArithmetic::Add => l + r,

@@ -61,7 +61,7 @@ impl Maker {
         self.builder.finish(last)
     }
 
-    /// What some step has made, of any type.
+    /// The register of some step, of any type.
     fn any(&self, random: &mut Prng) -> Register {
         let all = [&self.words, &self.truths, &self.floats, &self.texts];
         let all: Vec<_> = all.into_iter().flatten().copied().collect();

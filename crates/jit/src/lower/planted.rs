@@ -43,7 +43,7 @@ thread_local! {
     static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
-/// Whether the fault is planted; never in a build without tests.
+/// True if the fault is planted; never in a build without tests.
 pub(super) fn is(fault: Fault) -> bool {
     #[cfg(test)]
     return PLANTED.get() == Some(fault);

@@ -171,7 +171,7 @@ impl Assignments {
             return Ok((Cells::new(stored.width()), vec![]));
         }
         let held = condition.values(&inputs)?.held(stored.len())?;
-        let (stored, excluded) = (stored.clone().take(&held), excluded.clone().take(&held));
+        let (stored, excluded) = (stored.copied(&held), excluded.copied(&held));
         Ok((self.changed(&stored, &self.beside(&stored, &excluded))?, held))
     }
 
