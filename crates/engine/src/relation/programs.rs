@@ -178,7 +178,7 @@ impl ProgramTables<'_> {
             let (low, high) = beginning_with(key);
             let range = (Bound::Included(low), Bound::Excluded(high));
             let (way, count) = (Direction::Forward, room.rows + 1);
-            reader.tree.first(&range, way, count, &self.io, &mut taken).await?;
+            self.first(&reader, (&range, way), count, &mut taken).await?;
         }
         let taken = taken.finish()?;
         match is_primary {
@@ -199,6 +199,27 @@ impl ProgramTables<'_> {
         }
     }
 
+    /// So many entries from one end of a range, or all if it has no more.
+    async fn first(
+        &self,
+        reader: &Reader,
+        (range, way): (&Bounds, Direction),
+        wanted: usize,
+        taken: &mut Taken<'_>,
+    ) -> SqlResult<()> {
+        let mut stored = wanted;
+        loop {
+            let first = reader.tree.first(range, way, stored, &self.io, taken).await?;
+            let is_enough = taken.positions.len() >= wanted || taken.is_over();
+            if is_enough || first.last.is_none() {
+                return Ok(());
+            }
+            // Some of those that are stored are not there for this reader.
+            taken.restart();
+            stored = stored.saturating_mul(2);
+        }
+    }
+
     async fn ranges(
         &self,
         reader: &Reader,
@@ -213,7 +234,7 @@ impl ProgramTables<'_> {
                 (first.count.min(taken.room.rows + 1), first.backward)
             });
             let way = if backward { Direction::Backward } else { Direction::Forward };
-            return reader.tree.first(&first, way, count, &self.io, taken).await.map(drop);
+            return self.first(reader, (&first, way), count, taken).await;
         };
         let mut all = vec![half_open(first), half_open(second)];
         for range in ranges {

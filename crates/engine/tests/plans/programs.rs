@@ -96,3 +96,37 @@ fn a_program_with_too_many_rows_is_run_again_as_a_pipeline() {
     }
     assert!(programs(&database).1 > 0, "no program has given up");
 }
+
+/// Rows of others that are not seen take no places among the first ones.
+#[test]
+fn the_first_rows_are_the_first_that_are_seen() {
+    let file = TestFile::new("first");
+    let database = file.database_of(
+        "create table t (id int primary key); insert into t select g from generate_series(1, 9) g",
+    );
+    let (mut session, mut other) = (database.session(), database.session());
+    for text in [
+        "set enable_seqscan = off",
+        "prepare first (int) as select id from t order by id limit $1",
+        "prepare last (int) as select id from t order by id desc limit $1",
+    ] {
+        session.execute(text).unwrap();
+    }
+    let mut both =
+        || ["first", "last"].map(|name| run(&mut session, &format!("execute {name}(2)")));
+    let expected = [["1", "2"], ["9", "8"]];
+    (0..5).for_each(|_| assert_eq!(both(), expected));
+    for change in [
+        "insert into t values (0), (-1), (-2), (-3), (10), (11), (12), (13)",
+        "delete from t where id in (1, 9)",
+        "update t set id = id + 100",
+    ] {
+        other.execute("begin").unwrap();
+        other.execute(change).unwrap();
+        assert_eq!(both(), expected, "{change}");
+        other.execute("rollback").unwrap();
+        assert_eq!(both(), expected, "{change}");
+    }
+    let (done, _) = programs(&database);
+    assert!(done > 0, "no program");
+}
