@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{SqlError, SqlState};
-use runtime::net::{Address, Listener, Socket, Spare};
+use runtime::net::{Address, Listener, Shutdown, Socket, Spare};
 use runtime::{spawn_on, time, worker_count};
 
 use crate::connection::Connection;
@@ -16,6 +16,12 @@ use crate::slots::Unauthenticated;
 
 /// How long accepting rests after an error that may pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long, and for how many bytes, a connection that has ended waits for its client to hang up; the
+/// bytes are taken in so many at once.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES_MAX: usize = 16 << 20;
+const LINGER_BYTES: usize = 4 << 10;
 
 /// Descriptors that a server must have left when it starts: one to turn clients away with, and for a
 /// client its socket and the two files that its query may open.
@@ -102,6 +108,7 @@ async fn say_full(socket: &Socket) {
     output.error(&error, "FATAL");
     // Who does not take it at once is gone without it.
     let _ = time::timeout(ACCEPT_PAUSE, socket.send_all(&output.bytes)).await;
+    linger(socket, ACCEPT_PAUSE).await;
 }
 
 pub(crate) async fn serve(
@@ -121,4 +128,28 @@ pub(crate) async fn serve(
     connection.depart();
     let _ = connection.flush().await;
     let _ = connection.stream.finish().await;
+    let (socket, shared) = (connection.stream.socket().clone(), connection.shared.clone());
+    let unauthenticated = connection.unauthenticated.take();
+    drop(connection);
+    shared.drain.unless_over(linger(&socket, LINGER)).await;
+    drop(unauthenticated);
+}
+
+/// Takes in what the client still sends until it hangs up. A socket that is closed with bytes nobody
+/// has read is reset, and many a client then shows the reset and not the error it was sent before.
+async fn linger(socket: &Socket, limit: Duration) {
+    if socket.shutdown(Shutdown::Write).is_err() {
+        return;
+    }
+    let taken = async {
+        let mut bytes = vec![0; LINGER_BYTES];
+        let mut left = LINGER_BYTES_MAX;
+        while let Ok(received @ 1..) = socket.recv(&mut bytes).await {
+            left = left.saturating_sub(received);
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    let _ = time::timeout(limit, taken).await;
 }

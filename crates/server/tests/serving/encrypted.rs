@@ -150,6 +150,20 @@ fn rules_tell_the_two_apart() {
     assert!(error.contains("no encryption"), "{error}");
 }
 
+/// Who is refused gets the error however much it has sent behind its start-up.
+#[test]
+fn no_refusal_is_lost_in_a_reset() {
+    let served = serve("tls-reset", &own(), Some("hostssl all all all trust"));
+    let mut stream = socket(&served);
+    let query = vec![b'x'; 1 << 20];
+    let len = (query.len() as u32 + 4).to_be_bytes();
+    let startup = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
+    stream.write_all(&[&startup[..], b"Q", &len, &query].concat()).expect("taken");
+    let mut answer = vec![];
+    stream.read_to_end(&mut answer).expect("no reset");
+    assert!(String::from_utf8_lossy(&answer).contains("no encryption"));
+}
+
 #[test]
 fn another_certificate_holds_for_new_connections() {
     let (old, new) = (own(), own());
