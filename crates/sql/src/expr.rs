@@ -11,6 +11,7 @@ pub(crate) mod exact;
 pub(crate) mod frame;
 pub(crate) mod library;
 pub(crate) mod liked;
+pub(crate) mod listed;
 pub(crate) mod measured;
 pub(crate) mod ordered;
 pub(crate) mod over_row;

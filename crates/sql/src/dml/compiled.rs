@@ -31,6 +31,7 @@ use crate::catalog::Catalog;
 use crate::dml::conflict::Conflict;
 use crate::dml::expressions::RowExprs;
 use crate::dml::formula::Formula;
+use crate::parse::dml::InsertSource;
 use crate::parse::parameter::Parameter;
 use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
@@ -121,7 +122,11 @@ impl Compiled {
         };
         let inputs = Arc::new(inputs(&table, alias, &values)?.as_arrow().clone());
         let (template, zone) = (template.clone(), zone::current().zone);
-        let (statement, table) = (statement.clone(), table.clone());
+        let (mut statement, table) = (statement.clone(), table.clone());
+        if let Statement::Insert(insert) = &mut statement {
+            // Each execution copies the statement; its rows are in `work`.
+            insert.source = InsertSource::Values(vec![]);
+        }
         Ok(Some(Compiled {
             template,
             statement,

@@ -44,6 +44,10 @@ impl<'a> Inputs<'a> {
         Inputs { schema, rows: Cow::Borrowed(rows), batch: OnceCell::new() }
     }
 
+    pub(crate) fn rows(&self) -> &Cells {
+        &self.rows
+    }
+
     pub(crate) fn into_rows(self) -> Cells {
         self.rows.into_owned()
     }

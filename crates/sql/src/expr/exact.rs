@@ -18,7 +18,7 @@ use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, CastExpr, LikeExpr, Literal, NegativeExpr,
+    BinaryExpr, CastExpr, InListExpr, LikeExpr, Literal, NegativeExpr,
 };
 use types::{SqlError, SqlState};
 
@@ -27,6 +27,7 @@ use crate::cast::strict::STRICT_CAST;
 use crate::expr::compared::compared;
 use crate::expr::elements::CastElements;
 use crate::expr::liked::Liked;
+use crate::expr::listed::Listed;
 use crate::walk::nodes::Nodes;
 
 /// Replaces the parts of `expr` that would wrap around, cut off, or divide by zero silently.
@@ -46,6 +47,10 @@ pub(super) fn harden(
             && like.expr().data_type(schema)?.is_string()
         {
             return Ok(Transformed::yes(Arc::new(Liked::of(like)) as _));
+        }
+        if let Some(list) = downcast::<InListExpr>(&node) {
+            let listed = Listed::of(list);
+            return Ok(listed.map_or(Transformed::no(node), |l| Transformed::yes(Arc::new(l) as _)));
         }
         if let Some(negative) = downcast::<NegativeExpr>(&node) {
             let arg = Arc::clone(negative.arg());

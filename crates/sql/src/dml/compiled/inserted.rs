@@ -49,6 +49,8 @@ enum Cell {
     Same(usize),
     /// A parameter without a type, whose text the column reads.
     Parameter(usize),
+    /// A parameter whose values are those of the column.
+    Given(usize),
     /// An expression over the values.
     Computed(Formula),
     /// The column's default.
@@ -115,6 +117,7 @@ impl Inserted {
             for (ordinal, cell) in row.iter().enumerate() {
                 match (cell, &mut defaults) {
                     (Cell::Same(at), _) => rows.push(self.constants.value(*at, 0)),
+                    (Cell::Given(number), _) => rows.push(values.rows().value(0, *number)),
                     (Cell::Default, Some(defaults)) => defaults.push(ordinal, &mut rows)?,
                     (Cell::Parameter(_) | Cell::Computed(_), _) => {
                         let none = || SqlError::internal("a value that was not computed");
@@ -157,7 +160,7 @@ impl Source<'_> {
                 Values::Vector(read(text.as_deref(), column)?)
             }
             Cell::Computed(formula) => formula.assigned(self.values, column)?,
-            Cell::Same(_) | Cell::Default => return Ok(None),
+            Cell::Same(_) | Cell::Given(_) | Cell::Default => return Ok(None),
         }))
     }
 }
@@ -215,10 +218,12 @@ impl Draft<'_> {
         if let ast::Expr::Nested(inner) = expr {
             return self.given(inner, column);
         }
-        if let Some(number) = placeholder(expr)
-            && self.values.type_of(number).is_none()
-        {
-            return Ok(Some(Cell::Parameter(number)));
+        if let Some(number) = placeholder(expr) {
+            match self.values.type_of(number) {
+                None => return Ok(Some(Cell::Parameter(number))),
+                Some(ty) if is_part_of(ty, column.ty) => return Ok(Some(Cell::Given(number))),
+                Some(_) => {}
+            }
         }
         if is_literal(expr) {
             let text = cell(expr, column, self.catalog)?;
@@ -264,6 +269,14 @@ impl Draft<'_> {
             }
         }
     }
+}
+
+/// True if each value of a type is one of a column's type in the same form.
+fn is_part_of(ty: LogicalType, column: LogicalType) -> bool {
+    use LogicalType as T;
+    let is_narrower =
+        matches!((ty, column), (T::Int16, T::Int32 | T::Int64) | (T::Int32, T::Int64));
+    is_narrower || ty == column && !ty.has_limit()
 }
 
 /// Whether an expression is a plain literal, which the column reads.
