@@ -31,6 +31,7 @@ use crate::parts::status::MergeStatus;
 use crate::plans::Plans;
 use crate::settings::configuration::Configuration;
 use crate::system::schemas::SystemSchemas;
+use crate::texts::Texts;
 use crate::versions::chain::Versions;
 use crate::versions::keepers::Keeper;
 use crate::{catalog, door, fault, recovery, settings};
@@ -68,6 +69,8 @@ struct Inner {
     beside: Beside,
     /// Generic plans of statements that run again.
     plans: Plans,
+    /// Statements by their texts.
+    texts: Texts,
     /// Numbers the temporary files of queries.
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
@@ -108,9 +111,7 @@ impl Database {
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
         let store_options = options.of_store(shares.pool)?;
         let (page_size, is_wanted) = (store_options.page_size, options.page_bytes.is_some());
-        let (is_unchanged, configuration) = (store_options.unchanged, &options.configuration);
-        let snapshots = configuration.count("object_store_snapshots");
-        let stores = Stores::new(configuration.list("object_store_hosts"), snapshots);
+        let (is_unchanged, stores) = (store_options.unchanged, stores_of(&options.configuration));
         let (file, watch) = (path.to_owned(), options.recovery_watch.clone());
         let opened = door::wait(&runtime.handle(), || {
             Box::pin(async {
@@ -156,6 +157,7 @@ impl Database {
             device,
             beside: Beside::new(runtime.stats().len()),
             plans: Plans::new(shares.total),
+            texts: Texts::new(shares.total),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
@@ -233,6 +235,10 @@ impl Database {
     /// Bounds what is planned and computed on threads of their own.
     pub(crate) fn beside(&self) -> &Beside {
         &self.inner.beside
+    }
+
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.inner.texts
     }
 
     pub(crate) fn plans(&self) -> &Plans {
@@ -578,4 +584,10 @@ fn has_pages_of(store: &Store, wanted: u32) -> SqlResult<()> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The connections to object stores that a configuration allows.
+fn stores_of(configuration: &Configuration) -> Stores {
+    let snapshots = configuration.count("object_store_snapshots");
+    Stores::new(configuration.list("object_store_hosts"), snapshots)
 }

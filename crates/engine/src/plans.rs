@@ -12,31 +12,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use foldhash::HashMap;
 use plan::Plan;
 use sql::{Bound, Generic, PlannerOptions};
 use types::zone::Zone;
 use types::{LogicalType, SqlResult, SqlState};
 
 use crate::prepared::Switches;
+use crate::recent::{Recent, Texted, long_texts_max};
 use crate::system::catalog::SystemCatalog;
 
 /// Statements that are known. A generic plan of a join takes some 20 KiB, with two physical ones
 /// three times as much (an estimate), so that all take about 15 MiB.
 const PLANS_MAX: usize = 256;
-
-/// Texts of this length and more are long ones.
-pub(crate) const LONG_TEXT_BYTES: usize = 2 << 10;
-
-/// Bytes of all long texts among them, at least. A byte of them has some 120 bytes of logical plan,
-/// and as many of a physical one (an estimate): 16 MiB.
-const LONG_TEXTS_BYTES_MIN: usize = 64 << 10;
-
-/// Bytes of all long texts among them, at most.
-const LONG_TEXTS_BYTES_MAX: usize = 1 << 20;
-
-/// Bytes of a database's memory for each byte of them: their plans take a 34th of it.
-const MEMORY_PER_LONG_TEXT: usize = 8 << 10;
 
 /// Bytes of the values of an execution that are put into a plan for all values: some hundred
 /// elements of an array. More of them are planned as constants, beside the workers.
@@ -57,10 +44,9 @@ pub(crate) struct Key {
     pub(crate) switches: Switches,
 }
 
-impl Key {
-    /// Bytes of the text, if it is a long one.
-    fn long_bytes(&self) -> usize {
-        Some(self.text.len()).filter(|len| *len >= LONG_TEXT_BYTES).unwrap_or(0)
+impl Texted for Key {
+    fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 }
 
@@ -76,24 +62,15 @@ pub(crate) enum Known {
 
 /// The plans of a database.
 pub(crate) struct Plans {
-    state: Mutex<State>,
+    known: Mutex<Recent<Key, Known>>,
     long_bytes_max: usize,
-}
-
-#[derive(Default)]
-struct State {
-    /// With the number of its last use.
-    known: HashMap<Key, (u64, Known)>,
-    use_count: u64,
-    long_bytes: usize,
 }
 
 impl Plans {
     /// No plans yet of a database with so many bytes of memory.
     pub(crate) fn new(memory: usize) -> Plans {
-        let long_bytes_max =
-            (memory / MEMORY_PER_LONG_TEXT).clamp(LONG_TEXTS_BYTES_MIN, LONG_TEXTS_BYTES_MAX);
-        Plans { state: Mutex::default(), long_bytes_max }
+        let long_bytes_max = long_texts_max(memory);
+        Plans { known: Mutex::new(Recent::new(PLANS_MAX, long_bytes_max)), long_bytes_max }
     }
 
     /// True if a text of so many bytes has no place here: it is planned each time.
@@ -101,48 +78,17 @@ impl Plans {
         bytes > self.long_bytes_max
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Recent<Key, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn of(&self, key: &Key) -> Option<Known> {
-        let mut state = self.state();
-        state.use_count += 1;
-        let now = state.use_count;
-        let (used, known) = state.known.get_mut(key)?;
-        *used = now;
-        Some(known.clone())
+        self.known().of(key)
     }
 
     /// Keeps what is known, in the place of what was not used for the longest time.
     pub(crate) fn keep(&self, key: Key, known: Known) {
-        let mut state = self.state();
-        state.use_count += 1;
-        let now = state.use_count;
-        state.forget(&key);
-        while state.known.len() >= PLANS_MAX {
-            state.forget_oldest(|_| true);
-        }
-        state.long_bytes += key.long_bytes();
-        while state.long_bytes > self.long_bytes_max {
-            state.forget_oldest(|key| key.long_bytes() > 0);
-        }
-        state.known.insert(key, (now, known));
-    }
-}
-
-impl State {
-    fn forget(&mut self, key: &Key) {
-        if self.known.remove(key).is_some() {
-            self.long_bytes -= key.long_bytes();
-        }
-    }
-
-    /// Forgets what was not used for the longest time, of those that count.
-    fn forget_oldest(&mut self, counts: impl Fn(&Key) -> bool) {
-        let known = self.known.iter().filter(|(key, _)| counts(key));
-        let oldest = known.min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone());
-        self.forget(&oldest.expect("there are some, for they are too many"));
+        self.known().keep(key, known);
     }
 }
 
@@ -152,6 +98,8 @@ pub(crate) struct Wish {
     /// This one included.
     pub(crate) attempts: u32,
     pub(crate) bound: Arc<Bound>,
+    /// `plan_cache_mode = force_generic_plan`: it serves whatever it costs.
+    pub(crate) is_forced: bool,
 }
 
 impl Wish {
@@ -170,10 +118,10 @@ impl Wish {
             Err(error) if error.state == SqlState::QUERY_CANCELED => return Err(error),
             generic => generic.ok().flatten(),
         };
-        let is_like = |generic: &Generic| generic.is_like(plan, values, catalog, options);
+        let is_like = |generic: &Generic| match self.is_forced {
+            true => generic.has_columns(plan, values, catalog, options),
+            false => generic.is_like(plan, values, catalog, options),
+        };
         Ok(generic.filter(is_like).map(Arc::new))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -84,6 +84,11 @@ impl Prepared {
         &self.template
     }
 
+    /// True if it means the same until a definition changes.
+    pub(crate) fn may_be_kept(&self) -> bool {
+        self.template.depends_on_definitions_alone()
+    }
+
     pub(crate) fn planned(&self) -> Planned {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -21,6 +21,7 @@ pub(crate) mod planning;
 pub(crate) mod plans;
 pub(crate) mod prepare;
 pub(crate) mod program;
+mod recalled;
 pub(crate) mod renamed;
 pub(crate) mod roles;
 pub(crate) mod row_locks;

@@ -92,6 +92,8 @@ pub struct Settings {
     pub enable_rowprogram: bool,
     /// `jit`: when expressions become machine code; `None`: never.
     pub(crate) jit: Option<Start>,
+    /// `plan_cache_mode`
+    pub(crate) plan_cache: PlanCache,
     /// `default_table_storage`
     pub default_table_storage: TableStorage,
     /// `application_name`: kept for clients that set it.
@@ -113,7 +115,7 @@ pub struct Settings {
     /// `is_superuser`
     pub(crate) is_superuser: bool,
     /// `search_path`
-    pub(crate) search_path: Arc<str>,
+    pub(crate) search_path: SearchPath,
     /// What clients set and nothing here depends on.
     kept: Arc<BTreeMap<&'static str, Value>>,
     given: Arc<Given>,
@@ -123,6 +125,37 @@ pub struct Settings {
     change_count: u64,
     /// What the server was started with; `None` in the settings that are its own.
     configuration: Option<Arc<Configuration>>,
+}
+
+/// The schemas that names without one are found in.
+#[derive(Clone, Debug)]
+pub(crate) struct SearchPath {
+    text: Arc<str>,
+    /// Each statement asks for it.
+    finds_public: bool,
+}
+
+impl SearchPath {
+    fn of(text: &str) -> SearchPath {
+        let mut schemas = text.split(',').map(str::trim);
+        let finds_public = schemas.any(|schema| match schema.strip_prefix('"') {
+            Some(quoted) => quoted.strip_suffix('"') == Some("public"),
+            None => schema == "public",
+        });
+        SearchPath { text: text.into(), finds_public }
+    }
+}
+
+/// When plans for all values serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PlanCache {
+    /// Where they cost as much as one for the values at hand.
+    #[default]
+    Auto,
+    /// Wherever there is one, from the first execution on.
+    ForceGeneric,
+    /// Never, and no statement is known by its text.
+    ForceCustom,
 }
 
 /// What a session was given, by name.
@@ -150,6 +183,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         enable_indexonlyscan: false,
         enable_rowprogram: false,
         jit: None,
+        plan_cache: PlanCache::Auto,
         default_table_storage: TableStorage::default(),
         application_name: String::new(),
         statement_timeout_ms: 0,
@@ -160,7 +194,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         synchronous_commit: SynchronousCommit::default(),
         zone: utc(),
         is_superuser: true,
-        search_path: "".into(),
+        search_path: SearchPath::of(""),
         kept: Arc::default(),
         given: Arc::default(),
         hidden: Arc::default(),
@@ -336,11 +370,7 @@ impl Settings {
 
     /// True if names without a schema are found in `public`: no other schema is there.
     pub(crate) fn finds_public(&self) -> bool {
-        let mut schemas = self.search_path.split(',').map(str::trim);
-        schemas.any(|schema| match schema.strip_prefix('"') {
-            Some(quoted) => quoted.strip_suffix('"') == Some("public"),
-            None => schema == "public",
-        })
+        self.search_path.finds_public
     }
 
     /// How many reads a query has in flight.

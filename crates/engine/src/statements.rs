@@ -1,10 +1,12 @@
 //! The prepared statements of a session, by name: those of `PREPARE` and those of the protocol.
 
+use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::{Field, SchemaRef};
-use sql::{Parameter, Shape, Statement};
+use sql::{Depends, Parameter, Shape, Statement};
 use types::described::wire_type;
 use types::{Datum, SqlError, SqlResult, SqlState};
 
@@ -16,7 +18,7 @@ use crate::prepared::{PointExecution, Prepared};
 #[derive(Debug)]
 pub struct NamedStatement {
     /// What is to run; `None` is the empty statement.
-    pub statement: Option<Prepared>,
+    pub statement: Option<Arc<Prepared>>,
     /// The types of its parameters, as PostgreSQL numbers them; 0 is not known.
     pub oids: Vec<u32>,
     /// As others see it.
@@ -29,11 +31,66 @@ pub struct NamedStatement {
     pub prepared_us: i64,
     /// The columns that a client was told of.
     pub told: OnceLock<Option<SchemaRef>>,
+    /// What is known of its columns, if its text has come before.
+    pub(crate) described: Option<Arc<Described>>,
     /// The memory that it takes.
     pub held: Option<Held>,
 }
 
+/// Definitions of a database, which are told from others.
+pub(crate) type Definitions = Arc<dyn Any + Send + Sync>;
+
+/// What a text means while the definitions that it names are as they are.
+pub(crate) struct Described {
+    /// The definitions by which it was found to mean that the last time.
+    held: Mutex<Definitions>,
+    /// Those that it depends on, where these are known one by one.
+    depends: Option<Depends>,
+    /// Its columns, once somebody was told of them.
+    pub(crate) columns: OnceLock<Option<SchemaRef>>,
+}
+
+impl Described {
+    pub(crate) fn new(held: Definitions, depends: Option<Depends>) -> Described {
+        Described { held: Mutex::new(held), depends, columns: OnceLock::new() }
+    }
+
+    /// Whether it means the same: by the definitions, if they are those of the last time, or by those
+    /// that it depends on. `now` are the definitions, unless they are of one session.
+    pub(crate) fn holds(
+        &self,
+        are_now: impl FnOnce(&Definitions) -> bool,
+        hold: impl FnOnce(&Depends) -> bool,
+        now: impl FnOnce() -> Option<Definitions>,
+    ) -> bool {
+        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = held().clone();
+        if are_now(&known) {
+            return true;
+        }
+        let holds = self.depends.as_ref().is_some_and(hold);
+        if holds && let Some(now) = now() {
+            *held() = now;
+        }
+        holds
+    }
+}
+
+impl fmt::Debug for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Described({:?})", self.columns)
+    }
+}
+
 impl NamedStatement {
+    /// A client is told of these columns. The first time counts, for clients keep them.
+    pub fn tell(&self, columns: &Option<SchemaRef>) {
+        self.told.get_or_init(|| columns.clone());
+        if let Some(described) = &self.described {
+            described.columns.get_or_init(|| columns.clone());
+        }
+    }
+
     /// Whether a result has the columns that the client was told of, if it was.
     ///
     /// # Errors

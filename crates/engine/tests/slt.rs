@@ -70,9 +70,11 @@ fn sql_files_static_threads() {
     run_all(ExecutionMode::Static, RingKind::Threads);
 }
 
+/// Every statement goes by its text and by a plan for all values, from its first execution on.
 #[test]
 fn sql_files_ooo_threads() {
-    run_all(ExecutionMode::OutOfOrder, RingKind::Threads);
+    let (mode, ring) = (ExecutionMode::OutOfOrder, RingKind::Threads);
+    run(Circumstances { mode, ring, with: PLANS_FOR_ALL_VALUES, page_bytes: None });
 }
 
 #[test]
@@ -145,6 +147,9 @@ const STORAGE: &str = "default_table_storage";
 
 /// All expressions that can be are machine code: it is a matter of expressions, not of pages.
 const MACHINE_CODE: Option<(&str, &str)> = Some(("jit", "force"));
+
+/// Literals become parameters, and their plans serve for all values, wherever that can be.
+const PLANS_FOR_ALL_VALUES: Option<(&str, &str)> = Some(("plan_cache_mode", "force_generic_plan"));
 
 /// The stack of a thread that runs statements, as workers and the program have it.
 const STACK_BYTES: usize = 8 << 20;

@@ -63,9 +63,6 @@ fn no_portal(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_PORTAL, format!("portal \"{name}\" does not exist"))
 }
 
-/// Longest text that is parsed at once: it takes some milliseconds.
-const TEXT_BYTES_MAX: usize = 16 << 10;
-
 impl Connection {
     /// Answers a message of the extended protocol; after an error all is skipped until `Sync`.
     pub(crate) async fn extended(&mut self, frame: Frame) -> io::Result<()> {
@@ -98,13 +95,10 @@ impl Connection {
 
     async fn parse(&mut self, body: &[u8]) -> SqlResult<()> {
         let Parse { name, text, oids } = Parse::read(body)?;
-        let mut templates = self.beside(text, Template::all).await?;
-        if templates.len() > 1 {
-            let message = "cannot insert multiple commands into a prepared statement";
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-        }
-        let template = templates.pop();
-        let statement = self.session.statement(template, oids, text.into(), false).await?;
+        let statement = match self.session.prepared_before(text, &oids)? {
+            Some(statement) => statement,
+            None => self.prepared_now(text, oids).await?,
+        };
         match name {
             "" => self.unnamed = Some(Arc::new(statement)),
             name => self.session.keep_statement(name, statement)?,
@@ -113,19 +107,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads a text: a long one beside the worker, which answers others meanwhile, and until somebody
-    /// cancels.
-    pub(crate) async fn beside<T: Send + 'static>(
-        &self,
-        text: &str,
-        read: fn(&str) -> SqlResult<T>,
-    ) -> SqlResult<T> {
-        if text.len() <= TEXT_BYTES_MAX {
-            return read(text);
+    async fn prepared_now(&self, text: &str, oids: Vec<u32>) -> SqlResult<NamedStatement> {
+        let mut templates = self.session.read_beside(text, Template::all).await?;
+        if templates.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        self.session.admit_text(text)?;
-        let text = text.to_owned();
-        self.session.beside_workers(move || read(&text)).await?
+        self.session.prepared_now(templates.pop(), oids, text).await
     }
 
     /// The prepared statement of this name.
@@ -186,13 +174,11 @@ impl Connection {
             Named::Statement(name) => {
                 let source = self.prepared(name)?;
                 self.parameter_description(&source.oids);
-                let nulls = nulls(&source.oids);
-                let bound = source.statement.as_ref().map(|s| s.template().bind(&nulls));
-                let bound = bound.transpose()?;
-                let columns = self.columns_of(bound.as_ref()).await;
-                let columns = columns.map_err(|error| source.located(error))?;
-                // The first description counts: clients keep it.
-                source.told.get_or_init(|| columns.clone());
+                let columns = match self.session.described_columns(&source) {
+                    Some(columns) => columns,
+                    None => self.columns_of_statement(&source).await?,
+                };
+                source.tell(&columns);
                 self.output.columns(columns.as_ref(), &[]);
             }
             Named::Portal(name) => {
@@ -208,6 +194,13 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    async fn columns_of_statement(&self, source: &NamedStatement) -> SqlResult<Option<SchemaRef>> {
+        let nulls = nulls(&source.oids);
+        let bound = source.statement.as_ref().map(|s| s.template().bind(&nulls));
+        let columns = self.columns_of(bound.transpose()?.as_ref()).await;
+        columns.map_err(|error| source.located(error))
     }
 
     async fn columns_of(&self, statement: Option<&Statement>) -> SqlResult<Option<SchemaRef>> {

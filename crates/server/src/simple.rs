@@ -11,10 +11,6 @@ use crate::connection::{Answer, Connection};
 use crate::message::Reader;
 use crate::rows::{Form, Rows};
 
-/// Longest text that is looked up among those known: its constants are taken out letter by letter, which
-/// takes a millisecond or two.
-const KNOWN_BYTES_MAX: usize = 1 << 20;
-
 impl Connection {
     /// Answers a `Query`.
     pub(crate) async fn simple_query(&mut self, body: &[u8]) -> io::Result<()> {
@@ -33,15 +29,15 @@ impl Connection {
             Ok(text) => text,
             Err(error) => return Ok(Err(error)),
         };
-        let is_short = body.len() <= KNOWN_BYTES_MAX;
-        let statements = match is_short.then(|| self.session.known(text)).flatten() {
-            Some((Executed::Point(point), shape)) => {
+        let statements = match self.session.recalled(text).await {
+            Ok(Some((Executed::Point(point), shape))) => {
                 return self.look_up_known(text, &point, shape).await;
             }
-            Some((Executed::Statement(statement), shape)) => {
+            Ok(Some((Executed::Statement(statement), shape))) => {
                 Ok(vec![Read { template: None, statement: *statement, shape }])
             }
-            None => self.beside(text, read).await,
+            Ok(None) => self.session.read_beside(text, read).await,
+            Err(error) => Err(error),
         };
         let statements = match statements {
             Ok(statements) => statements,

@@ -275,6 +275,18 @@ impl Generic {
         crate::physical::plan(&valued(&self.query.plan, &sources)?, nodes, options)
     }
 
+    /// True if these values have a plan that gives the same columns as `plan`, which is for them alone.
+    pub fn has_columns(
+        &self,
+        plan: &Plan,
+        parameters: &[Parameter],
+        catalog: &dyn Catalog,
+        options: &PlannerOptions,
+    ) -> bool {
+        let own = self.plan(parameters, catalog, options);
+        own.is_ok_and(|own| own.root.schema == plan.root.schema)
+    }
+
     /// True if these values have a plan that is as good as `plan`, which is for them alone.
     pub fn is_like(
         &self,

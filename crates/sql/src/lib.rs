@@ -49,6 +49,7 @@ pub use catalog::view::ViewDef;
 pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use dml::insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
+pub use generic::depends::{Depends, Recorder};
 pub use generic::{Generic, RowChange};
 pub use options::{DeviceProfile, InFlight, PlannerOptions};
 pub use parameters::{check, parameter_types};

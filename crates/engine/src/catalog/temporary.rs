@@ -55,9 +55,11 @@ pub(crate) struct Temporaries {
 }
 
 impl Snapshot {
-    /// True if some session has temporary tables.
+    /// True if it is the view of a session that has temporary tables.
     pub(crate) fn has_temporary(&self) -> bool {
-        !self.temporaries.sessions.is_empty()
+        let Temporaries { sessions, shadowed, aside, .. } = &self.temporaries;
+        let is_placed = |id: &u32| self.tables.by_id(TableId(*id)).is_some();
+        !aside.is_empty() || !shadowed.is_empty() || sessions.keys().any(is_placed)
     }
 
     /// Whether the session has temporary tables that this version keeps apart.

@@ -227,12 +227,13 @@ fn known(text: &str, oids: &[u32]) -> SqlResult<NamedStatement> {
     let template = only(text)?;
     Ok(NamedStatement {
         shape: Some(Arc::new(template.shape())),
-        statement: Some(Prepared::new(template)),
+        statement: Some(Arc::new(Prepared::new(template))),
         oids: oids.to_vec(),
         text: Announced::from(text),
         from_sql: false,
         prepared_us: runtime::time::unix_us(),
         told: OnceLock::new(),
+        described: None,
         // A session keeps a few of these only.
         held: None,
     })

@@ -12,7 +12,7 @@ use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::catalog::entry::TableEntry;
 use crate::planning::{Planned, Planner};
-use crate::plans::LONG_TEXT_BYTES;
+use crate::recent::LONG_TEXT_BYTES;
 
 /// Memory of a token until its statement has run, in the lists that take the most: as a token, in
 /// the syntax tree, in the plans before and after each rule (measured for `IN`, `VALUES` and
@@ -169,12 +169,16 @@ impl Session {
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
             let begun = time::now();
-            let plan = sql::plan_query(&query, &theirs, &options)?;
+            let mut plan = sql::plan_query(&query, &theirs, &options)?;
             let made = wish.map(|wish| {
                 let generic = wish.made(&plan, &theirs, &options)?;
+                if let Some(generic) = generic.as_ref().filter(|_| wish.is_forced) {
+                    plan = generic.plan(&wish.bound.parameters, &theirs, &options)?;
+                }
                 Ok((wish, generic))
             });
-            Ok((plan, made.transpose()?, begun.elapsed()))
+            let made = made.transpose()?;
+            Ok((plan, made, begun.elapsed()))
         };
         let (plan, made, planning) = self.planner().plan(is_large, cancel, work).await?;
         self.activity().planned(planning);

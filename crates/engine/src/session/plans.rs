@@ -9,6 +9,7 @@ use types::{Datum, SqlResult};
 use super::state::Session;
 use crate::planning::Planned;
 use crate::plans::{ATTEMPTS_MAX, Key, Known, VALUES_BYTES_MAX, Wish};
+use crate::settings::PlanCache;
 use crate::system::catalog::SystemCatalog;
 
 impl Session {
@@ -55,7 +56,8 @@ impl Session {
         };
         let is_long = self.database().plans().is_too_long(template.text().len())
             || values.iter().map(bytes).sum::<usize>() > VALUES_BYTES_MAX;
-        if is_long || !values.iter().all(is_known) {
+        let is_custom = self.settings.plan_cache == PlanCache::ForceCustom;
+        if is_custom || is_long || !values.iter().all(is_known) {
             return None;
         }
         Some(Key {
@@ -94,15 +96,20 @@ impl Session {
         let bound = bound?;
         let key = self.plan_key(&bound.template, &bound.parameters)?;
         let attempts = match self.database().plans().of(&key) {
-            None => {
+            None if !self.forces_generic() => {
                 self.database().plans().keep(key, Known::Once);
                 return None;
             }
             Some(Known::EachTime(attempts)) if attempts >= ATTEMPTS_MAX => return None,
             Some(Known::EachTime(attempts)) => attempts + 1,
-            Some(Known::Once | Known::Generic(_)) => 1,
+            Some(Known::Once | Known::Generic(_)) | None => 1,
         };
-        Some(Wish { key, attempts, bound: bound.clone() })
+        Some(Wish { key, attempts, bound: bound.clone(), is_forced: self.forces_generic() })
+    }
+
+    /// Whether a plan for all values is taken wherever there is one.
+    pub(crate) fn forces_generic(&self) -> bool {
+        self.settings.plan_cache == PlanCache::ForceGeneric
     }
 
     /// Keeps what was made of a wish.

@@ -52,7 +52,7 @@ impl Session {
 
     async fn run_each(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         self.activity.announce(&text.into());
-        if let Some((known, shape)) = self.known(text) {
+        if let Some((known, shape)) = self.recalled(text).await? {
             return self.run_known(known, shape).await.map(|result| vec![result]);
         }
         let statements = Template::all(text)?.into_iter();

@@ -25,7 +25,6 @@ use crate::lent::LentTables;
 use crate::notice::Notice;
 use crate::notifications::Mailbox;
 use crate::numbers::LastNumbers;
-use crate::parameterized::known::ParameterizedTexts;
 use crate::settings::Settings;
 use crate::statements::Statements;
 use crate::system::chance::Chance;
@@ -89,8 +88,6 @@ pub struct Session {
     pub(crate) passing: Vec<Passing>,
     /// Whether functions with an effect are refused.
     pub(crate) reads_only: bool,
-    /// Look-ups that came as text.
-    pub(crate) parameterized: ParameterizedTexts,
     /// Statements about rows by their keys.
     pub(crate) keyed: Keyed,
     pub(crate) statements: Arc<Statements>,
@@ -138,7 +135,6 @@ impl Session {
             acknowledged: Acknowledged::default(),
             passing: vec![],
             reads_only: false,
-            parameterized: ParameterizedTexts::default(),
             keyed: Keyed::default(),
             statements: Arc::default(),
             cursors: Arc::default(),

@@ -14,6 +14,7 @@ use crate::activity::Announced;
 use crate::activity::status::TransactionStatus;
 use crate::prepared::Prepared;
 use crate::result::{StatementResult, tag};
+use crate::settings::PlanCache;
 use crate::statements::{Executed, NamedStatement, no_statement, nulls};
 use crate::system::catalog::SystemCatalog;
 use crate::timeout::StatementTimeout;
@@ -25,7 +26,7 @@ const STATEMENT_BYTES: usize = 1 << 10;
 const TOKEN_BYTES: usize = 160;
 
 /// The memory that a prepared statement takes, about: its text, and the tree of what was read.
-fn weight(text: &str, template: Option<&Template>) -> usize {
+pub(super) fn weight(text: &str, template: Option<&Template>) -> usize {
     let tokens = template.map_or(0, Template::token_count);
     STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens
 }
@@ -54,11 +55,22 @@ impl Session {
                 oids = looked.map_err(|error| template.located(error))?;
             }
             let shape = template.as_ref().map(|template| Arc::new(template.shape()));
-            let statement = template.map(Prepared::new);
+            let statement = template.map(|template| Arc::new(Prepared::new(template)));
             let prepared_us = runtime::time::unix_us();
             let told = OnceLock::new();
             let held = Some(held);
-            Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told, held })
+            let described = None;
+            Ok(NamedStatement {
+                statement,
+                oids,
+                text,
+                shape,
+                from_sql,
+                prepared_us,
+                told,
+                described,
+                held,
+            })
         })
     }
 
@@ -188,7 +200,8 @@ impl Session {
         if let Some(statement) = prepared.transaction() {
             return Ok(Executed::Statement(Box::new(statement)));
         }
-        if self.transaction_status() != TransactionStatus::Failed {
+        let is_custom = self.settings.plan_cache == PlanCache::ForceCustom;
+        if self.transaction_status() != TransactionStatus::Failed && !is_custom {
             if let Some(statement) = self.compiled(prepared, values, None) {
                 return Ok(Executed::Statement(Box::new(statement)));
             }

@@ -56,7 +56,6 @@ pub(super) const PLANNER: &[Setting] = &[
     switch("parallel_leader_participation"),
     kept("parallel_setup_cost", Kind::Text, "1000"),
     kept("parallel_tuple_cost", Kind::Text, "0.1"),
-    kept("plan_cache_mode", Kind::Text, "auto"),
     kept("random_page_cost", Kind::Text, "4"),
     kept("seq_page_cost", Kind::Text, "1"),
 ];

@@ -8,7 +8,7 @@ use types::zone::Zone;
 use super::commit::SynchronousCommit;
 use super::setting::{Context, Home, Kind, Setting, Unset};
 use super::value::Value;
-use super::{ExecutionMode, Settings, utc};
+use super::{ExecutionMode, PlanCache, SearchPath, Settings, utc};
 use crate::device;
 
 const CLIENTS: &str = "Client Connection Defaults";
@@ -88,6 +88,13 @@ fn jit_name(start: Option<Start>) -> &'static str {
 fn jit_of(name: &str) -> Option<Start> {
     [Start::ManyRows, Start::FirstUse].into_iter().find(|start| jit_name(Some(*start)) == name)
 }
+
+/// As `SET plan_cache_mode` takes them.
+const PLAN_CACHES: [(&str, PlanCache); 3] = [
+    ("auto", PlanCache::Auto),
+    ("force_generic_plan", PlanCache::ForceGeneric),
+    ("force_custom_plan", PlanCache::ForceCustom),
+];
 
 /// Locales that are the one there is, as values are compared.
 const LOCALES: &[&str] = &["", "c", "posix", "c.utf8"];
@@ -367,13 +374,30 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting!("row_security", CLIENTS, Kind::Bool, "on", Home::Kept, "Kept; no table has policies."),
     setting!(
+        "plan_cache_mode",
+        PLANNER,
+        Kind::Choice(&["auto", "force_generic_plan", "force_custom_plan"]),
+        "auto",
+        Home::Field(
+            |s| {
+                let named = PLAN_CACHES.iter().find(|(_, cache)| *cache == s.plan_cache);
+                Value::Text(named.map_or("", |(name, _)| *name).to_owned())
+            },
+            |s, v| {
+                let meant = PLAN_CACHES.iter().find(|(name, _)| *name == v.text());
+                s.plan_cache = meant.map_or_else(Default::default, |(_, cache)| *cache);
+            }
+        ),
+        "When a plan serves for all values of a statement: where it costs no more, wherever there is one, or never."
+    ),
+    setting!(
         "search_path",
         CLIENTS,
         Kind::Text,
         "\"$user\", public",
         Home::Field(
-            |s| Value::Text(s.search_path.as_ref().to_owned()),
-            |s, v| s.search_path = v.text().into()
+            |s| Value::Text(s.search_path.text.as_ref().to_owned()),
+            |s, v| s.search_path = SearchPath::of(v.text())
         ),
         "Schemas in which names are looked up; those that do not exist are passed over."
     ),

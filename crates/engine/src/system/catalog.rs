@@ -29,7 +29,7 @@ use crate::objects::room::Room;
 
 /// The parts from which answers about tables, views and rights follow, where no session has tables
 /// of its own. They are told from others, and not kept.
-struct Definitions {
+pub(crate) struct Definitions {
     tables: TablesMark,
     views: Weak<BTreeMap<String, Arc<ViewDef>>>,
     access: Weak<Access>,
@@ -38,25 +38,31 @@ struct Definitions {
 }
 
 impl Definitions {
-    fn of(view: &SessionView) -> Definitions {
-        let snapshot = &view.snapshot;
-        Definitions {
-            tables: snapshot.tables.mark(),
-            views: Arc::downgrade(&snapshot.views),
-            access: Arc::downgrade(&snapshot.access),
-            role: view.session.role,
-            finds_public: view.finds_public(),
-        }
+    /// Those of a snapshot, for a role that finds names without a schema in `public` or does not;
+    /// `None` where its session has tables of its own.
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        role: access::role::RoleId,
+        finds_public: bool,
+    ) -> Option<Definitions> {
+        let (views, access) = (Arc::downgrade(&snapshot.views), Arc::downgrade(&snapshot.access));
+        let tables = snapshot.tables.mark();
+        let of_all = Definitions { tables, views, access, role, finds_public };
+        Some(of_all).filter(|_| !snapshot.has_temporary())
     }
 
-    /// True if they are the same parts.
-    fn are_of(&self, view: &SessionView) -> bool {
-        let snapshot = &view.snapshot;
+    /// True if they are those of a snapshot.
+    pub(crate) fn are_of(
+        &self,
+        snapshot: &Snapshot,
+        role: access::role::RoleId,
+        finds_public: bool,
+    ) -> bool {
         self.tables.is_of(&snapshot.tables)
             && Weak::as_ptr(&self.views) == Arc::as_ptr(&snapshot.views)
             && Weak::as_ptr(&self.access) == Arc::as_ptr(&snapshot.access)
-            && self.role == view.session.role
-            && self.finds_public == view.finds_public()
+            && (self.role, self.finds_public) == (role, finds_public)
+            && !snapshot.has_temporary()
     }
 }
 
@@ -170,15 +176,20 @@ impl Catalog for SystemCatalog {
     }
 
     fn definitions(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        let is_shared = self.view.lent.relations.is_empty() && !self.view.snapshot.has_temporary();
-        is_shared.then(|| Arc::new(Definitions::of(&self.view)) as _)
+        let view = &self.view;
+        if !view.lent.relations.is_empty() {
+            return None;
+        }
+        let definitions = Definitions::of(&view.snapshot, view.session.role, view.finds_public());
+        definitions.map(|definitions| Arc::new(definitions) as _)
     }
 
     fn is_defined_by(&self, definitions: &(dyn Any + Send + Sync)) -> bool {
-        let known = definitions.downcast_ref::<Definitions>();
-        known.is_some_and(|known| known.are_of(&self.view))
-            && self.view.lent.relations.is_empty()
-            && !self.view.snapshot.has_temporary()
+        let (known, view) = (definitions.downcast_ref::<Definitions>(), &self.view);
+        let are_known = |known: &Definitions| {
+            known.are_of(&view.snapshot, view.session.role, view.finds_public())
+        };
+        known.is_some_and(are_known) && view.lent.relations.is_empty()
     }
 
     fn row_count(&self, table: TableId) -> Option<u64> {

@@ -22,7 +22,7 @@ const ROWS_MIN: u64 = 64;
 
 /// The answers of a catalog.
 #[derive(Debug, Default)]
-pub(super) struct Depends {
+pub struct Depends {
     /// With `None` for names that are no table's.
     tables: Vec<(String, Option<Arc<TableDef>>)>,
     /// The same of those that it reads, with the schemas that it names.
@@ -51,7 +51,7 @@ impl Depends {
     }
 
     /// Whether the catalog says the same now.
-    pub(super) fn hold(&self, catalog: &dyn Catalog) -> bool {
+    pub fn hold(&self, catalog: &dyn Catalog) -> bool {
         let same = |(name, then): &(String, Option<Arc<TableDef>>)| {
             is_same(catalog.table(name).as_ref(), then.as_ref(), is_unchanged)
         };
@@ -100,19 +100,20 @@ fn are_as_many(now: u64, then: u64) -> bool {
 }
 
 /// A catalog that notes what it is asked.
-pub(super) struct Recorder<'a> {
+pub struct Recorder<'a> {
     inner: &'a dyn Catalog,
     /// `None` since it was asked for something that no plan may be kept for.
     noted: Mutex<Option<Depends>>,
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(inner: &'a dyn Catalog) -> Recorder<'a> {
+    /// Nothing noted yet of this catalog.
+    pub fn new(inner: &'a dyn Catalog) -> Recorder<'a> {
         Recorder { inner, noted: Mutex::new(Some(Depends::default())) }
     }
 
     /// What was asked, unless a plan may not be kept.
-    pub(super) fn depends(self) -> Option<Depends> {
+    pub fn depends(self) -> Option<Depends> {
         self.noted.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -145,7 +145,7 @@ impl VisitorMut for Check<'_> {
 }
 
 /// The operand that an expression begins with.
-fn first(expr: &mut Expr) -> &mut Expr {
+pub(super) fn first(expr: &mut Expr) -> &mut Expr {
     let mut at = expr;
     // A loop: a chain of operators is as deep as it is long.
     while matches!(at, Expr::BinaryOp { .. } | Expr::Cast { .. }) {

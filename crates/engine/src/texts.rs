@@ -1,0 +1,127 @@
+//! Statements by their texts, for the whole database: a text that comes again is not read again.
+//!
+//! A statement that a client prepares is kept as it is. Of one that comes as a text with its values the literals
+//! are taken out that might be parameters as well, and the rest is kept as if a client had prepared it: from then
+//! on both go the same way. Which literals these are is found once for all texts that differ in them alone (a
+//! [`Form`]).
+//!
+//! A text is kept when it comes for the second time, as many come only once. What its names mean is asked before
+//! each use ([`Described`]); a session that has temporary tables, or rows of the program, reads its texts anew.
+
+pub(crate) mod lexed;
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sql::Shape;
+
+use crate::prepared::Prepared;
+use crate::recent::{Recent, long_texts_max};
+use crate::statements::Described;
+
+/// Statements that are kept: with its syntax tree one takes some 10 KiB.
+const STATEMENTS_MAX: usize = 512;
+
+/// Forms of texts that are kept.
+const FORMS_MAX: usize = 1_024;
+
+/// A statement that is known by its text.
+#[derive(Clone)]
+pub(crate) struct Known {
+    /// Its meaning.
+    pub(crate) described: Arc<Described>,
+    /// `None` where the text is an error, or a statement that is read each time.
+    pub(crate) statement: Option<KnownStatement>,
+}
+
+/// What is known of a statement.
+#[derive(Clone)]
+pub(crate) struct KnownStatement {
+    pub(crate) prepared: Arc<Prepared>,
+    /// The types of its parameters.
+    pub(crate) oids: Arc<[u32]>,
+    /// What it has in common with others.
+    pub(crate) shape: Arc<Shape>,
+}
+
+/// What texts have in common that differ in literals alone.
+#[derive(Clone)]
+pub(crate) enum Form {
+    /// Their statements are read each time.
+    Fixed,
+    /// Some of their literals may be parameters: whether that is so, for each of them.
+    Free(Arc<[bool]>, Arc<Shape>),
+}
+
+/// The statements of a database, by their texts.
+pub(crate) struct Texts {
+    statements: Mutex<Recent<String, Known>>,
+    forms: Mutex<Recent<String, Form>>,
+    long_bytes_max: usize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a statement is kept for: its text, and the types that are given for parameters.
+pub(crate) fn key<'a>(text: &'a str, oids: &[u32]) -> Cow<'a, str> {
+    if oids.is_empty() {
+        return text.into();
+    }
+    let mut key = String::with_capacity(text.len() + 1 + 2 * oids.len());
+    key.push_str(text);
+    // No text has such a character.
+    key.push('\0');
+    oids.iter().for_each(|oid| push_number(&mut key, *oid));
+    key.into()
+}
+
+/// Writes a number in one character, or in two that stand in no other.
+fn push_number(text: &mut String, number: u32) {
+    const FAR: u32 = 0x1_0000;
+    let character = |number| char::from_u32(number).expect("no surrogate is in these ranges");
+    match number {
+        0..0xd800 => text.push(character(number)),
+        _ => text.extend([number >> 16, number & 0xffff].map(|half| character(FAR + half))),
+    }
+}
+
+impl Texts {
+    /// None yet, of a database with so many bytes of memory.
+    pub(crate) fn new(memory: usize) -> Texts {
+        let long_bytes_max = long_texts_max(memory);
+        let statements = Mutex::new(Recent::new(STATEMENTS_MAX, long_bytes_max));
+        let forms = Mutex::new(Recent::new(FORMS_MAX, long_bytes_max));
+        Texts { statements, forms, long_bytes_max }
+    }
+
+    /// What is known by a key.
+    pub(crate) fn of(&self, key: &str) -> Option<Known> {
+        lock(&self.statements).of(key)
+    }
+
+    /// Whether a key has come before: it comes now. One that is too long to be kept never has.
+    pub(crate) fn comes_again(&self, key: &str) -> bool {
+        key.len() <= self.long_bytes_max && lock(&self.statements).comes_again(key)
+    }
+
+    pub(crate) fn keep(&self, key: String, known: Known) {
+        lock(&self.statements).keep(key, known);
+    }
+
+    /// The form of texts with this skeleton. Where it is not known: whether such a text has come
+    /// before; one that is too long to be kept never has.
+    pub(crate) fn form(&self, skeleton: &str) -> Result<Form, bool> {
+        let mut forms = lock(&self.forms);
+        let is_kept = skeleton.len() <= self.long_bytes_max;
+        forms.of(skeleton).ok_or_else(|| is_kept && forms.comes_again(skeleton))
+    }
+
+    pub(crate) fn keep_form(&self, skeleton: String, form: Form) {
+        lock(&self.forms).keep(skeleton, form);
+    }
+}
+
+#[cfg(test)]
+mod tests;

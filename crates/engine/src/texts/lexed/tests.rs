@@ -1,0 +1,83 @@
+//! Which literals are found, and what is left of a text without them.
+
+use super::Lexed;
+
+/// The text without its literals, their types, and their values.
+fn apart(text: &str) -> Option<(String, Vec<u32>, Vec<String>)> {
+    let lexed = Lexed::of(text)?;
+    let all = vec![true; lexed.literals.len()];
+    let (without, oids) = lexed.parameterized(&all);
+    let values = lexed.values(&all)?;
+    let values = values.iter().map(|value| value.text().unwrap_or_default().into_owned());
+    Some((without, oids, values.collect()))
+}
+
+#[track_caller]
+fn check(text: &str, without: &str, oids: &[u32], values: &[&str]) {
+    let values = values.iter().map(|value| (*value).to_owned()).collect();
+    assert_eq!(apart(text), Some((without.to_owned(), oids.to_vec(), values)), "{text}");
+}
+
+#[test]
+fn literals_are_taken_out() {
+    check("SELECT a FROM t WHERE k = 42;", "SELECT a FROM t WHERE k = $1", &[23], &["42"]);
+    check(
+        "select a from t where k='it''s \\' and l >= 2147483648 limit 1",
+        "select a from t where k=$1 and l >= $2 limit $3",
+        &[0, 20, 23],
+        &["it's \\", "2147483648", "1"],
+    );
+    check(
+        "values (-5, - 6, 7 -8, a-9, 1.50)",
+        "values ($1, - $2, $3 -$4, a-$5, $6)",
+        &[23, 23, 23, 23, 23, 1700],
+        &["-5", "6", "7", "8", "9", "1.50"],
+    );
+    check("select 'a = 1', \"b = 2\" from t3", "select $1, \"b = 2\" from t3", &[0], &["a = 1"]);
+    check(
+        "select 1 -- or 2\n, /* 3 /* 4 */ 5 */ 6",
+        "select $1 -- or 2\n, /* 3 /* 4 */ 5 */ $2",
+        &[23, 23],
+        &["1", "6"],
+    );
+    check("select '\u{e4}' \u{e4}1", "select $1 \u{e4}1", &[0], &["\u{e4}"]);
+}
+
+#[test]
+fn some_numbers_stay_as_they_are() {
+    for text in [
+        "select 007, 1e5, 1., .5, 0x1f, 1_000, 1.5e3, a1, t.a1",
+        "select 5e0 / 0, 6e0 % 0",
+        "select 99999999999999999999, 0.123456789012345678901234567890123456789",
+    ] {
+        check(text, text, &[], &[]);
+    }
+}
+
+#[test]
+fn the_smallest_numbers_have_the_smallest_types() {
+    check(
+        "values (-2147483648, -2147483649)",
+        "values ($1, $2)",
+        &[23, 20],
+        &["-2147483648", "-2147483649"],
+    );
+}
+
+#[test]
+fn other_texts_are_not_looked_at() {
+    for text in [
+        "select $1",
+        "select $$a$$",
+        "select e'a', 1",
+        "select u&'a', 1",
+        "select 1; select 2",
+        "select 'open",
+        "select /* open",
+        "select \u{1}",
+        "begin",
+        "",
+    ] {
+        assert_eq!(apart(text), None, "{text}");
+    }
+}
