@@ -15,6 +15,9 @@ use crate::access::role::RoleId;
 /// Types of values that a statement is compiled for at once.
 pub(crate) const COMPILED_MAX: usize = 4;
 
+/// Plans of a look-up that are kept at once.
+pub(crate) const POINTS_MAX: usize = 16;
+
 /// A statement with the plan that its last execution left.
 #[derive(Debug)]
 pub struct Prepared {
@@ -29,8 +32,9 @@ pub(crate) enum Planned {
     Nothing,
     /// It was planned, and has to be for each execution.
     EachTime,
-    /// Its plan is good for all values.
-    Point(Arc<Cached>),
+    /// Its plans are good for all values, each for a role, a zone and switches of the planner: the
+    /// sessions of a database share what is known by its text.
+    Points(Vec<Arc<Cached>>),
     /// It changes rows, and is compiled for values of several types.
     Compiled(Vec<Arc<Compiled>>),
     /// It begins or ends a transaction, and is the same each time.
@@ -70,6 +74,13 @@ impl PointExecution {
     /// Its plan, and the access path with the values.
     pub(crate) fn planned(&self) -> (&Arc<Plan>, &Access) {
         (self.cached.point.plan(), &self.access)
+    }
+}
+
+impl Cached {
+    /// True if both are plans for the same kind of session.
+    pub(crate) fn is_for_those_of(&self, other: &Cached) -> bool {
+        self.role == other.role && self.zone == other.zone && self.switches == other.switches
     }
 }
 

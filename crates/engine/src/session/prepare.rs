@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::state::Session;
 use crate::prepared::{
-    COMPILED_MAX, Cached, Planned, PointExecution, Prepared, Switches, same_shape,
+    COMPILED_MAX, Cached, POINTS_MAX, Planned, PointExecution, Prepared, Switches, same_shape,
 };
 
 impl Session {
@@ -26,7 +26,7 @@ impl Session {
         let mut known = match prepared.planned() {
             Planned::Compiled(known) => known,
             Planned::Nothing => vec![],
-            Planned::EachTime | Planned::Point(_) | Planned::Transaction(_) => return None,
+            Planned::EachTime | Planned::Points(_) | Planned::Transaction(_) => return None,
         };
         let _entered = types::zone::enter(self.context());
         let fits = |compiled: &&Arc<Compiled>| self.is_current(compiled, parameters);
@@ -63,10 +63,14 @@ impl Session {
         parameters: &[Parameter],
     ) -> SqlResult<Option<PointExecution>> {
         let _entered = types::zone::enter(self.context());
-        let cached = match prepared.planned() {
+        let known = match prepared.planned() {
             Planned::EachTime | Planned::Compiled(_) | Planned::Transaction(_) => return Ok(None),
-            Planned::Point(cached) if self.fits(&cached) => Some(cached),
-            _ => self.plan_point(prepared, parameters)?,
+            Planned::Points(known) => known,
+            Planned::Nothing => vec![],
+        };
+        let cached = match known.iter().find(|cached| self.fits(cached)) {
+            Some(cached) => Some(cached.clone()),
+            None => self.plan_point(prepared, known, parameters)?,
         };
         let Some(cached) = cached else { return Ok(None) };
         let access = cached.point.access(parameters);
@@ -77,6 +81,7 @@ impl Session {
     fn plan_point(
         &self,
         prepared: &Prepared,
+        mut known: Vec<Arc<Cached>>,
         parameters: &[Parameter],
     ) -> SqlResult<Option<Arc<Cached>>> {
         if parameters.iter().any(Parameter::is_null) {
@@ -87,7 +92,12 @@ impl Session {
         let (role, switches, zone) = (self.role(), self.switches(), self.settings.zone.0);
         let cached = point.map(|point| Arc::new(Cached { point, role, switches, zone }));
         prepared.keep(match &cached {
-            Some(cached) => Planned::Point(cached.clone()),
+            Some(cached) => {
+                known.retain(|old| !old.is_for_those_of(cached));
+                known.truncate(POINTS_MAX - 1);
+                known.insert(0, cached.clone());
+                Planned::Points(known)
+            }
             None => Planned::EachTime,
         });
         Ok(cached)
@@ -108,17 +118,22 @@ impl Session {
     /// Whether a plan is still what planning would make: the table has the same columns and indexes,
     /// and the role may still read it.
     fn fits(&self, cached: &Cached) -> bool {
+        let is_of_session = cached.role == self.role()
+            && cached.zone == self.settings.zone.0
+            && self.settings.finds_public()
+            && cached.switches == self.switches();
+        if !is_of_session {
+            return false;
+        }
         let (snapshot, planned) = (self.database().snapshot(), cached.point.table());
         let Ok(entry) = snapshot.table(&planned.name) else { return false };
         let readable = || {
             let privilege = sql::parse::Privilege::Select;
             crate::privileges::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
         };
-        same_shape(&entry.def, planned)
-            && self.settings.finds_public()
-            && cached.role == self.role()
-            && cached.switches == self.switches()
-            && cached.zone == self.settings.zone.0
-            && readable()
+        same_shape(&entry.def, planned) && readable()
     }
 }
+
+#[cfg(test)]
+mod tests;
