@@ -1,4 +1,4 @@
-//! What was used lately, of so many and of so many bytes of long texts.
+//! Values that were used lately: a bounded number of them, with a bounded length of long texts.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -9,8 +9,8 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 /// Texts of this length and more are long ones.
 pub(crate) const LONG_TEXT_BYTES: usize = 2 << 10;
 
-/// Bytes of all long texts that are kept, at least. A byte of them has some 120 bytes of logical plan,
-/// and as many of a physical one (an estimate): 16 MiB.
+/// Bytes of all long texts that are kept, at least. A byte of them has some 120 bytes of logical
+/// plan, and as many of a physical one (an estimate): 16 MiB.
 pub(crate) const LONG_TEXTS_BYTES_MIN: usize = 64 << 10;
 
 /// Bytes of all long texts that are kept, at most.
@@ -75,7 +75,7 @@ impl<K: Texted, V: Clone> Recent<K, V> {
         Some(value.clone())
     }
 
-    /// Whether a key has come before, as far as that is remembered: it comes now.
+    /// Notes that a key comes; true if it is remembered to have come before.
     pub(crate) fn comes_again(&mut self, key: &(impl Hash + ?Sized)) -> bool {
         if self.came.len() >= ONCE_MAX {
             self.came.clear();

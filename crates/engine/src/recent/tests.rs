@@ -1,4 +1,4 @@
-//! What is kept, and what goes.
+//! Values that stay, and values that go.
 
 use super::{LONG_TEXTS_BYTES_MAX, LONG_TEXTS_BYTES_MIN, ONCE_MAX, Recent, long_texts_max};
 
