@@ -1,9 +1,11 @@
 //! The rows of an `INSERT .. VALUES`.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use arrow_schema::SchemaRef;
+use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast;
 use plan::catalog::TableDef;
 use plan::constraints::ColumnDefault;
@@ -75,10 +77,11 @@ impl Inserted {
         if given.len() * table.schema.columns.len() > CELLS_MAX {
             return Ok(None);
         }
-        let constants = RefCell::new(Cells::new(1));
-        let draft = Draft { insert, table, values, catalog, constants: &constants };
+        let (constants, schemas) = (RefCell::new(Cells::new(1)), OnceCell::new());
+        let draft =
+            Draft { insert, table, values, catalog, constants: &constants, schemas: &schemas };
         let (mut rows, mut computed) = (vec![], 0);
-        let is_computed = |cell: &&Cell| matches!(cell, Cell::Computed(_) | Cell::Parameter(_));
+        let is_computed = |cell: &&Cell| matches!(cell, Cell::Computed(_));
         for row in given {
             let Some(row) = draft.row(row, &targets)? else { return Ok(None) };
             computed += row.iter().filter(is_computed).count();
@@ -156,6 +159,12 @@ impl Source<'_> {
         Ok(Some(match cell {
             Cell::Parameter(number) => {
                 let parameter = self.parameters.get(*number);
+                if let Some(value) = parameter.filter(|_| column.ty == LogicalType::Text) {
+                    let mut cells = Cells::new(1);
+                    value.value.push(column.ty, &mut cells)?;
+                    cells.end_row();
+                    return Ok(Some(Values::Cells(cells)));
+                }
                 let text = parameter.and_then(|parameter| parameter.text());
                 Values::Vector(read(text.as_deref(), column)?)
             }
@@ -186,9 +195,19 @@ struct Draft<'a> {
     values: &'a values::Values,
     catalog: &'a dyn Catalog,
     constants: &'a RefCell<Cells>,
+    /// The columns of the values, once an expression is compiled over them: there may be thousands.
+    schemas: &'a OnceCell<(DFSchema, SchemaRef)>,
 }
 
 impl Draft<'_> {
+    fn schemas(&self) -> SqlResult<&(DFSchema, SchemaRef)> {
+        if let Some(schemas) = self.schemas.get() {
+            return Ok(schemas);
+        }
+        let schemas = (self.values.schema()?, Arc::new(self.values.arrow()));
+        Ok(self.schemas.get_or_init(|| schemas))
+    }
+
     /// The value of a column that a text is, as a constant.
     fn same(&self, text: Option<&str>, column: &Column) -> SqlResult<Cell> {
         let value = read(text, column)?;
@@ -241,9 +260,9 @@ impl Draft<'_> {
     }
 
     fn computed(&self, expr: ast::Expr, column: &Column) -> SqlResult<Cell> {
-        let expr = literal_as(placed(expr), column)?;
-        let expr = compiled(expr, &self.values.schema()?, self.catalog)?;
-        Ok(Cell::Computed(Formula::new(expr, &Arc::new(self.values.arrow()))))
+        let (schema, arrow) = self.schemas()?;
+        let expr = compiled(literal_as(placed(expr), column)?, schema, self.catalog)?;
+        Ok(Cell::Computed(Formula::new(expr, arrow)))
     }
 
     /// What a column has without a value; what does not change is found out now.
