@@ -17,8 +17,8 @@ use crate::slots::Unauthenticated;
 /// How long accepting rests after an error that may pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long, and for how many bytes, a connection that has ended waits for its client to hang up; the
-/// bytes are taken in so many at once.
+/// How long, and for how many bytes, a connection that has ended waits for its client to hang up;
+/// the bytes are taken in so many at once.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES_MAX: usize = 16 << 20;
 const LINGER_BYTES: usize = 4 << 10;
@@ -129,14 +129,15 @@ pub(crate) async fn serve(
     let _ = connection.flush().await;
     let _ = connection.stream.finish().await;
     let (socket, shared) = (connection.stream.socket().clone(), connection.shared.clone());
-    let unauthenticated = connection.unauthenticated.take();
+    // It counts until its descriptor is closed.
+    let counted = (connection.unauthenticated.take(), connection.slot.take());
     drop(connection);
     shared.drain.unless_over(linger(&socket, LINGER)).await;
-    drop(unauthenticated);
+    drop((socket, counted));
 }
 
-/// Takes in what the client still sends until it hangs up. A socket that is closed with bytes nobody
-/// has read is reset, and many a client then shows the reset and not the error it was sent before.
+/// Takes in what the client still sends until it hangs up. A socket that is closed with bytes
+/// nobody has read is reset, and many a client then shows the reset and not the error before it.
 async fn linger(socket: &Socket, limit: Duration) {
     if socket.shutdown(Shutdown::Write).is_err() {
         return;

@@ -150,7 +150,7 @@ fn rules_tell_the_two_apart() {
     assert!(error.contains("no encryption"), "{error}");
 }
 
-/// Who is refused gets the error however much it has sent behind its start-up.
+/// A refused client gets the error however much it has sent behind its start-up.
 #[test]
 fn no_refusal_is_lost_in_a_reset() {
     let served = serve("tls-reset", &own(), Some("hostssl all all all trust"));
