@@ -31,7 +31,7 @@ pub struct NamedStatement {
     pub prepared_us: i64,
     /// The columns that a client was told of.
     pub told: OnceLock<Option<SchemaRef>>,
-    /// What is known of its columns, if its text has come before.
+    /// Its meaning and columns, if its text has come before.
     pub(crate) described: Option<Arc<Described>>,
     /// The memory that it takes.
     pub held: Option<Held>,
@@ -40,7 +40,7 @@ pub struct NamedStatement {
 /// Definitions of a database, which are told from others.
 pub(crate) type Definitions = Arc<dyn Any + Send + Sync>;
 
-/// What a text means while the definitions that it names are as they are.
+/// The meaning of a text, which lasts while the definitions that it names are as they are.
 pub(crate) struct Described {
     /// The definitions by which it was found to mean that the last time.
     held: Mutex<Definitions>,
@@ -55,8 +55,8 @@ impl Described {
         Described { held: Mutex::new(held), depends, columns: OnceLock::new() }
     }
 
-    /// Whether it means the same: by the definitions, if they are those of the last time, or by those
-    /// that it depends on. `now` are the definitions, unless they are of one session.
+    /// True if it means the same: by the definitions, if they are those of the last time, or by
+    /// those that it depends on. `now` are the definitions, unless they are of one session.
     pub(crate) fn holds(
         &self,
         are_now: impl FnOnce(&Definitions) -> bool,

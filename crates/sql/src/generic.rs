@@ -275,7 +275,8 @@ impl Generic {
         crate::physical::plan(&valued(&self.query.plan, &sources)?, nodes, options)
     }
 
-    /// True if these values have a plan that gives the same columns as `plan`, which is for them alone.
+    /// True if these values have a plan that gives the same columns as `plan`, which is for them
+    /// alone.
     pub fn has_columns(
         &self,
         plan: &Plan,
@@ -283,8 +284,7 @@ impl Generic {
         catalog: &dyn Catalog,
         options: &PlannerOptions,
     ) -> bool {
-        let own = self.plan(parameters, catalog, options);
-        own.is_ok_and(|own| own.root.schema == plan.root.schema)
+        self.own(plan, parameters, catalog, options).is_some()
     }
 
     /// True if these values have a plan that is as good as `plan`, which is for them alone.
@@ -295,8 +295,20 @@ impl Generic {
         catalog: &dyn Catalog,
         options: &PlannerOptions,
     ) -> bool {
-        let own = self.plan(parameters, catalog, options);
-        own.is_ok_and(|own| own.root.schema == plan.root.schema && is_as_good(&own, plan))
+        let own = self.own(plan, parameters, catalog, options);
+        own.is_some_and(|own| is_as_good(&own, plan))
+    }
+
+    /// Its plan for these values, if that has the columns of another one.
+    fn own(
+        &self,
+        plan: &Plan,
+        parameters: &[Parameter],
+        catalog: &dyn Catalog,
+        options: &PlannerOptions,
+    ) -> Option<Plan> {
+        let own = self.plan(parameters, catalog, options).ok()?;
+        (own.root.schema == plan.root.schema).then_some(own)
     }
 }
 

@@ -107,7 +107,7 @@ impl Session {
         Some(Wish { key, attempts, bound: bound.clone(), is_forced: self.forces_generic() })
     }
 
-    /// Whether a plan for all values is taken wherever there is one.
+    /// True if a plan for all values is taken wherever there is one.
     pub(crate) fn forces_generic(&self) -> bool {
         self.settings.plan_cache == PlanCache::ForceGeneric
     }

@@ -4,25 +4,22 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
-use sql::{Depends, Parameter, Recorder, Shape, Template};
+use sql::{Depends, Parameter, Shape, Template};
 use types::{SqlResult, SqlState, oid};
 
 use super::state::Session;
 use super::statements::weight;
 use crate::activity::Announced;
 use crate::settings::PlanCache;
-use crate::statements::{Definitions, Described, Executed, NamedStatement, nulls};
+use crate::statements::{Definitions, Described, Executed, NamedStatement};
 use crate::system::catalog;
 use crate::texts::lexed::{Lexed, Literal};
 use crate::texts::{Form, Known, KnownStatement, key};
 
-/// Longest text whose literals are looked for, letter by letter: that takes a millisecond or two.
-const TEXT_BYTES_MAX: usize = 1 << 20;
-
 /// Longest text that is parsed at once: it takes some milliseconds.
 const AT_ONCE_BYTES_MAX: usize = 16 << 10;
 
-/// What is known of a text.
+/// The knowledge of a text.
 enum Recalled {
     /// A statement with its values, to be run, and what it has in common with others.
     Statement(Executed, Arc<Shape>),
@@ -57,7 +54,8 @@ impl Session {
     }
 
     fn recall(&self, text: &str) -> Option<Recalled> {
-        if self.settings.plan_cache == PlanCache::ForceCustom || text.len() > TEXT_BYTES_MAX {
+        let is_too_long = self.database().texts().is_too_long(text.len());
+        if self.settings.plan_cache == PlanCache::ForceCustom || is_too_long {
             return None;
         }
         let lexed = Lexed::of(text)?;
@@ -96,16 +94,6 @@ impl Session {
         Some(Arc::new(now?))
     }
 
-    /// What a statement means, if that may be kept: others see what this session sees.
-    fn described(&self, template: &Template, oids: &[u32], now: Definitions) -> Described {
-        let (catalog, _entered) = (self.system_catalog(), types::zone::enter(self.context()));
-        let recorder = Recorder::new(&catalog);
-        let look = || sql::check(&template.bind(&nulls(oids))?, &recorder);
-        // Of a long one that takes long: it is read anew after each definition.
-        let is_known = !template.is_long() && look().is_ok();
-        Described::new(now, recorder.depends().filter(|_| is_known))
-    }
-
     fn means(&self, described: &Described) -> bool {
         let are_now = |held: &Definitions| {
             let (held, snapshot) = (held.downcast_ref(), self.database().snapshot());
@@ -125,7 +113,7 @@ impl Session {
         self.definitions().filter(|_| is_shared)
     }
 
-    /// What is known by a key, if it means the same to this session now.
+    /// The text that is kept for a key, if it means the same to this session now.
     fn known(&self, key: &str) -> Option<Known> {
         let known = self.database().texts().of(key)?;
         // The statement before may have meant tables that temporary ones hide.
@@ -185,8 +173,8 @@ impl Session {
         }))
     }
 
-    /// A statement that a client prepares, from its template, as [`Session::statement`]. It is known
-    /// from then on if its text has come before.
+    /// A statement that a client prepares, from its template, as [`Session::statement`]. It is
+    /// known from then on if its text has come before.
     ///
     /// # Errors
     /// As that.
@@ -198,43 +186,40 @@ impl Session {
     ) -> SqlResult<NamedStatement> {
         let key = key(text, &oids).into_owned();
         let now = self.may_keep();
-        let mut statement = self.statement(template, oids, text.into(), false).await?;
+        let noted = self.statement_noted(template, oids, text.into(), false).await?;
+        let (mut statement, depends) = noted;
         let comes_again = self.database().texts().comes_again(&key) || self.forces_generic();
         if let Some(now) = now.filter(|_| comes_again)
             && let Some(known) = known(&statement)
         {
-            let described = self.described(known.prepared.template(), &known.oids, now);
-            let described = Arc::new(described);
+            let described = Arc::new(Described::new(now, depends));
             statement.described = Some(described.clone());
             self.database().texts().keep(key, Known { described, statement: Some(known) });
         }
         Ok(statement)
     }
 
-    /// Reads a text with parameters of these types in the places of literals, to be known from then on.
-    /// What is wrong with the statement is said of the text as it was written.
+    /// Reads a text with parameters of these types in the places of literals, to be known from then
+    /// on. An error of the statement is reported of the text as it was written.
     async fn learn(&self, text: &str, oids: Vec<u32>) -> SqlResult<()> {
         let Some(now) = self.may_keep() else { return Ok(()) };
         let key = key(text, &oids).into_owned();
         let statement = match self.read_beside(text, Template::all).await {
             Err(error) => Err(error),
-            Ok(templates) => self.statement(only(templates), oids, text.into(), false).await,
+            Ok(templates) => self.statement_noted(only(templates), oids, text.into(), false).await,
         };
-        let statement = match statement {
+        let (statement, depends) = match statement {
             Err(error) if error.state == SqlState::QUERY_CANCELED => return Err(error),
-            read => read.ok().and_then(|read| known(&read)),
+            Err(_) => (None, None),
+            Ok((read, depends)) => (known(&read), depends),
         };
-        let described = match &statement {
-            Some(known) => self.described(known.prepared.template(), &known.oids, now),
-            None => Described::new(now, None),
-        };
-        let described = Arc::new(described);
+        let described = Arc::new(Described::new(now, depends));
         self.database().texts().keep(key, Known { described, statement });
         Ok(())
     }
 
-    /// Reads a text: a long one beside the worker, which answers others meanwhile, and until somebody
-    /// cancels.
+    /// Reads a text: a long one beside the worker, which answers others meanwhile, and until
+    /// somebody cancels.
     ///
     /// # Errors
     /// Those of `read`, 53200 for a text that takes more than the memory, 57014.
@@ -252,7 +237,7 @@ impl Session {
     }
 }
 
-/// What is kept of a statement that was read; `None` of one that is read each time.
+/// The part of a statement that is kept; `None` of one that is read each time.
 fn known(read: &NamedStatement) -> Option<KnownStatement> {
     let prepared = read.statement.as_ref().filter(|prepared| prepared.may_be_kept())?;
     let (oids, shape) = (read.oids.as_slice().into(), read.shape.clone()?);
@@ -277,8 +262,8 @@ fn found(lexed: &Lexed<'_>) -> Option<Form> {
     Some(Form::Free(taken, Arc::new(template.shape())))
 }
 
-/// An unknown literal as a value of the type of its place. A text that is none is left: its plan says
-/// so.
+/// An unknown literal as a value of the type of its place. A text that is none is left: its plan
+/// says so.
 fn read(oid: u32, literal: Parameter) -> Parameter {
     let read = literal.text().and_then(|text| Parameter::read(oid, &text).ok());
     read.unwrap_or_else(|| Parameter::of_type(oid, literal.value))

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use exec::LocalFuture;
 use runtime::sync::Cancel;
 use sql::parse::{Discard, Execute, Prepare};
-use sql::{Parameter, Query, Statement, Template};
+use sql::{Depends, Parameter, Query, Recorder, Statement, Template};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
@@ -31,36 +31,42 @@ pub(super) fn weight(text: &str, template: Option<&Template>) -> usize {
     STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens
 }
 
+/// The definitions that a statement depends on, if it can be checked without a moment.
+fn depends(statement: &Statement, catalog: &SystemCatalog) -> Option<Depends> {
+    let recorder = Recorder::new(catalog);
+    sql::check(statement, &recorder).ok()?;
+    recorder.depends()
+}
+
 impl Session {
-    /// A statement from its template. Types that are given stay, those left open (0) follow from where
-    /// the parameters stand, as far as that tells.
+    /// A statement from its template, with the definitions that it depends on, where these are
+    /// known one by one.
     ///
     /// # Errors
-    /// What parsing and binding say.
-    pub fn statement(
+    /// As [`Session::statement`].
+    pub(super) fn statement_noted(
         &self,
         template: Option<Template>,
         mut oids: Vec<u32>,
         text: Announced,
         from_sql: bool,
-    ) -> LocalFuture<'_, SqlResult<NamedStatement>> {
+    ) -> LocalFuture<'_, SqlResult<(NamedStatement, Option<Depends>)>> {
         Box::pin(async move {
             let held = self.account.hold(weight(text.shown(), template.as_ref()))?;
             let needed = template.as_ref().map_or(0, Template::parameter_count);
             oids.resize(needed.max(oids.len()), 0);
             oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
+            let mut depends = None;
             if let Some(template) = &template {
                 // Reports what cannot be planned now rather than when it runs.
                 let looked = Box::pin(self.look_at(template, &oids)).await;
-                oids = looked.map_err(|error| template.located(error))?;
+                (oids, depends) = looked.map_err(|error| template.located(error))?;
             }
             let shape = template.as_ref().map(|template| Arc::new(template.shape()));
             let statement = template.map(|template| Arc::new(Prepared::new(template)));
             let prepared_us = runtime::time::unix_us();
-            let told = OnceLock::new();
-            let held = Some(held);
-            let described = None;
-            Ok(NamedStatement {
+            let (told, described, held) = (OnceLock::new(), None, Some(held));
+            let statement = NamedStatement {
                 statement,
                 oids,
                 text,
@@ -70,13 +76,34 @@ impl Session {
                 told,
                 described,
                 held,
-            })
+            };
+            Ok((statement, depends))
         })
+    }
+
+    /// A statement from its template. Types that are given stay, those left open (0) follow from
+    /// where the parameters stand, as far as that tells.
+    ///
+    /// # Errors
+    /// Those of parsing and binding.
+    pub fn statement(
+        &self,
+        template: Option<Template>,
+        oids: Vec<u32>,
+        text: Announced,
+        from_sql: bool,
+    ) -> LocalFuture<'_, SqlResult<NamedStatement>> {
+        let noted = self.statement_noted(template, oids, text, from_sql);
+        Box::pin(async move { noted.await.map(|(statement, _)| statement) })
     }
 
     /// Finds the types that are open, and names that are not there. Who may do it is asked when it
     /// runs.
-    async fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
+    async fn look_at(
+        &self,
+        template: &Template,
+        oids: &[u32],
+    ) -> SqlResult<(Vec<u32>, Option<Depends>)> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
         let clock = StatementTimeout::start(&self.settings, &cancel);
@@ -84,10 +111,13 @@ impl Session {
         let (template, oids) = (template.clone(), oids.to_vec());
         let look = move || {
             let oids = sql::parameter_types(&template, &oids, &catalog)?;
-            match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
-                Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
-                _ => Ok(oids),
-            }
+            let bound = template.bind(&nulls(&oids))?;
+            let depends = match sql::check(&bound, &catalog) {
+                Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => return Err(error),
+                Err(_) => None,
+                Ok(()) => depends(&bound, &catalog),
+            };
+            Ok((oids, depends))
         };
         clock.judge(self.planner().plan(is_large, &cancel, look).await)
     }

@@ -388,7 +388,7 @@ pub(super) const SETTINGS: &[Setting] = &[
                 s.plan_cache = meant.map_or_else(Default::default, |(_, cache)| *cache);
             }
         ),
-        "When a plan serves for all values of a statement: where it costs no more, wherever there is one, or never."
+        "When a plan serves for all values: if it costs no more, if there is one, or never."
     ),
     setting!(
         "search_path",

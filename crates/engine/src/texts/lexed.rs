@@ -60,9 +60,9 @@ pub(crate) struct Lexed<'a> {
 }
 
 impl<'a> Lexed<'a> {
-    /// Finds the literals of the one statement that `text` seems to be. `None` for what has
-    /// placeholders, text between dollars or with escapes, several statements, or is none that has a
-    /// plan for all values.
+    /// Finds the literals of the one statement that `text` seems to be. `None` of a text that has
+    /// placeholders, text between dollars or with escapes, or several statements, or that is no
+    /// statement with a plan for all values.
     pub(crate) fn of(text: &'a str) -> Option<Lexed<'a>> {
         let text = text.trim().trim_end_matches(';').trim_end();
         let begins = |word: &str| {

@@ -17,8 +17,8 @@ use crate::expr::library::as_node;
 /// Elements of which the library compares each with all rows as fast as a set is made of them.
 const COMPARED_MAX: usize = 8;
 
-/// The library's expression, by a set of the elements that is made for each batch. The library makes one for
-/// constants only, and compares all rows with each of the others.
+/// The library's expression, by a set of the elements that is made for each batch. The library
+/// makes one for constants only, and compares all rows with each of the others.
 #[derive(Debug)]
 pub(crate) struct Listed {
     expr: Arc<dyn PhysicalExpr>,

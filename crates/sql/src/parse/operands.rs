@@ -1,9 +1,10 @@
 //! The literals of a statement in whose places parameters of their types would mean the same.
 //!
-//! These are operands of comparisons, of arithmetic in conditions and assignments, elements of lists and rows of
-//! values, numbers of rows. Others are part of the statement: a literal of the select list or of an order names a
-//! column or gives it its type, an argument decides which function is meant, the value of a typed literal is read
-//! when the statement is, a subquery's number of rows is known to its plan.
+//! These are operands of comparisons, of arithmetic in conditions and assignments, elements of
+//! lists and rows of values, numbers of rows. Others are part of the statement: a literal of the
+//! select list or of an order names a column or gives it its type, an argument decides which
+//! function is meant, a typed literal is read with the statement, a subquery's number of rows is
+//! known to its plan.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -45,8 +46,8 @@ impl Template {
     }
 }
 
-/// True if what a statement means depends on definitions, and neither on files nor on the moment at which it
-/// is read.
+/// True if the meaning of a statement depends on definitions, and neither on files nor on the
+/// moment at which it is read.
 fn depends_on_definitions_alone(statement: &Statement) -> bool {
     match statement {
         Statement::Query(query) => query.files().is_empty(),
@@ -75,8 +76,8 @@ struct Operands {
 #[derive(Clone, Copy, PartialEq)]
 enum Kinds {
     All,
-    /// Whole numbers and texts with a cast: another text is an interval or a date beside an operator,
-    /// which decides about the operator.
+    /// Whole numbers and texts with a cast: another text is an interval or a date beside an
+    /// operator, and decides about the operator.
     WholeNumbers,
 }
 
@@ -315,7 +316,7 @@ fn literal(expr: &Expr) -> Option<Found<'_>> {
     }
 }
 
-/// True of a type that a parameter can have which is cast to it: it has no digits or length of its own.
+/// True of a type that a parameter can have which is cast to it: it has no digits or length.
 fn says_all(ty: &DataType) -> bool {
     matches!(
         ty,
@@ -329,8 +330,8 @@ fn says_all(ty: &DataType) -> bool {
     )
 }
 
-/// True of literals and operators alone: the expression is computed when it is planned, and its error is that of
-/// the statement, whatever rows there are.
+/// True of literals and operators alone: the expression is computed when it is planned, and its
+/// error is that of the statement, whatever rows there are.
 fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
@@ -338,8 +339,8 @@ fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// True if an operator of two whole numbers has no error, nor would it for others of their kinds: neither an
-/// overflow, nor a division by zero.
+/// True if an operator of two whole numbers has no error, nor would it for others of their kinds:
+/// neither an overflow, nor a division by zero.
 fn cannot_fail(op: &BinaryOperator, left: &Expr, right: &Expr) -> bool {
     let whole = |expr| match &literal(expr)?.0.value {
         Value::Number(digits, _) => digits.parse::<i32>().ok(),
