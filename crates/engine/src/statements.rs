@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::{Field, SchemaRef};
-use sql::{Depends, Parameter, Shape, Statement};
+use sql::{Depends, Parameter, Shape, Statement, Template};
 use types::described::wire_type;
 use types::{Datum, SqlError, SqlResult, SqlState};
 
@@ -17,8 +17,11 @@ use crate::prepared::{PointExecution, Prepared};
 /// A prepared statement.
 #[derive(Debug)]
 pub struct NamedStatement {
-    /// What is to run; `None` is the empty statement.
+    /// What is to run; `None` is the empty statement, or one that is found by its text.
     pub statement: Option<Arc<Prepared>>,
+    /// The text of a statement whose literals are values of a known one. It is found by it for each
+    /// execution.
+    pub(crate) by_text: Option<Arc<str>>,
     /// The types of its parameters, as PostgreSQL numbers them; 0 is not known.
     pub oids: Vec<u32>,
     /// As others see it.
@@ -83,6 +86,27 @@ impl fmt::Debug for Described {
 }
 
 impl NamedStatement {
+    /// A statement that is prepared now, whose memory is in no account yet.
+    pub(crate) fn new(
+        statement: Option<Arc<Prepared>>,
+        oids: Vec<u32>,
+        text: Announced,
+        shape: Option<Arc<Shape>>,
+    ) -> NamedStatement {
+        NamedStatement {
+            statement,
+            by_text: None,
+            oids,
+            text,
+            shape,
+            from_sql: false,
+            prepared_us: runtime::time::unix_us(),
+            told: OnceLock::new(),
+            described: None,
+            held: None,
+        }
+    }
+
     /// A client is told of these columns. The first time counts, for clients keep them.
     pub fn tell(&self, columns: &Option<SchemaRef>) {
         self.told.get_or_init(|| columns.clone());
@@ -109,9 +133,11 @@ impl NamedStatement {
 
     /// An error with its place in the statement's text.
     pub fn located(&self, error: SqlError) -> SqlError {
-        match &self.statement {
-            Some(prepared) => prepared.template().located(error),
-            None => error,
+        let read = |text: &Arc<str>| Template::all(text).ok()?.pop();
+        match (&self.statement, self.by_text.as_ref().and_then(read)) {
+            (Some(prepared), _) => prepared.template().located(error),
+            (None, Some(template)) => template.located(error),
+            (None, None) => error,
         }
     }
 }

@@ -130,6 +130,11 @@ impl Texts {
         forms.of(skeleton).ok_or_else(|| is_kept && forms.comes_again(skeleton))
     }
 
+    /// True if texts of this skeleton may be known.
+    pub(crate) fn has_form(&self, skeleton: &str) -> bool {
+        matches!(lock(&self.forms).of(skeleton), Some(Form::Free(..)))
+    }
+
     pub(crate) fn keep_form(&self, skeleton: String, form: Form) {
         lock(&self.forms).keep(skeleton, form);
     }

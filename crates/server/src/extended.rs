@@ -97,7 +97,10 @@ impl Connection {
         let Parse { name, text, oids } = Parse::read(body)?;
         let statement = match self.session.prepared_before(text, &oids)? {
             Some(statement) => statement,
-            None => self.prepared_now(text, oids).await?,
+            None => match self.by_text(name, text, &oids).await? {
+                Some(statement) => statement,
+                None => self.prepared_now(text, oids).await?,
+            },
         };
         match name {
             "" => self.unnamed = Some(Arc::new(statement)),
@@ -105,6 +108,19 @@ impl Connection {
         }
         self.output.empty(b'1');
         Ok(())
+    }
+
+    /// The statement without a name that is found by its text, if it has literals and no parameters.
+    async fn by_text(
+        &self,
+        name: &str,
+        text: &str,
+        oids: &[u32],
+    ) -> SqlResult<Option<NamedStatement>> {
+        match name.is_empty() && oids.is_empty() {
+            true => self.session.prepared_by_text(text).await,
+            false => Ok(None),
+        }
     }
 
     async fn prepared_now(&self, text: &str, oids: Vec<u32>) -> SqlResult<NamedStatement> {
@@ -142,8 +158,7 @@ impl Connection {
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
         }
         let parameters = self.parameters(&bind, &prepared.oids)?;
-        let bound =
-            prepared.statement.as_ref().map(|s| self.session.bound(s, &parameters)).transpose();
+        let bound = self.session.bound_named(&prepared, &parameters);
         let bound = bound.map_err(|error| prepared.located(error))?;
         let (text, shape) = (prepared.text.clone(), prepared.shape.clone());
         let (formats, rows, cursor) = (bind.formats, None, false);
@@ -197,9 +212,18 @@ impl Connection {
     }
 
     async fn columns_of_statement(&self, source: &NamedStatement) -> SqlResult<Option<SchemaRef>> {
-        let nulls = nulls(&source.oids);
-        let bound = source.statement.as_ref().map(|s| s.template().bind(&nulls));
-        let columns = self.columns_of(bound.transpose()?.as_ref()).await;
+        let columns = match &source.statement {
+            Some(statement) => {
+                let bound = statement.template().bind(&nulls(&source.oids))?;
+                self.columns_of(Some(&bound)).await
+            }
+            None => match self.session.bound_named(source, &[]) {
+                Ok(Some(Executed::Point(point))) => Ok(Some(point.schema())),
+                Ok(Some(Executed::Statement(bound))) => self.columns_of(Some(&bound)).await,
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            },
+        };
         columns.map_err(|error| source.located(error))
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use engine::{
-    Announced, Executed, PointExecution, Shape, SqlError, SqlResult, Statement, Template,
+    Announced, Executed, Part, PointExecution, Shape, SqlError, SqlResult, Statement, Template,
 };
 
 use crate::connection::{Answer, Connection};
@@ -36,7 +36,10 @@ impl Connection {
             Ok(Some((Executed::Statement(statement), shape))) => {
                 Ok(vec![Read { template: None, statement: *statement, shape }])
             }
-            Ok(None) => self.session.read_beside(text, read).await,
+            Ok(None) => match self.session.parts(text) {
+                Some(parts) => return Box::pin(self.run_parts(text, parts)).await,
+                None => self.session.read_beside(text, read).await,
+            },
             Err(error) => Err(error),
         };
         let statements = match statements {
@@ -60,7 +63,10 @@ impl Connection {
             self.session.expect_more(number < last);
             let tag = match self.run_one(statement).await? {
                 Ok(tag) => tag,
-                Err(error) => return Ok(Err(located(template, whole, error))),
+                Err(error) => {
+                    let template = template.or_else(|| template_of(whole, number));
+                    return Ok(Err(located(template, error)));
+                }
             };
             if number == last
                 && let Err(error) = self.end_implicit().await?
@@ -70,6 +76,56 @@ impl Connection {
             self.output.command_complete(&tag);
         }
         Ok(Ok(()))
+    }
+
+    /// Answers a text of several statements, each of which is found by its own text.
+    async fn run_parts(&mut self, text: &str, parts: Vec<Part<'_>>) -> io::Result<SqlResult<()>> {
+        let announced = Announced::from(text);
+        self.session.activity().announce(&announced);
+        self.text = Some(announced.shown().clone());
+        let last = parts.len() - 1;
+        for (number, part) in parts.into_iter().enumerate() {
+            self.session.expect_more(number < last);
+            let before = text[..part.start].chars().count();
+            let mut ended = self.run_part(part).await?;
+            if number == last && ended.is_ok() {
+                ended = self.end_implicit().await?.and(ended);
+            }
+            match ended {
+                Ok(tag) => self.output.command_complete(&tag),
+                Err(error) => return Ok(Err(moved(error, before))),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Runs one statement of several and sends its rows; its tag, or an error with its place in the
+    /// statement's own text.
+    async fn run_part(&mut self, part: Part<'_>) -> io::Result<SqlResult<String>> {
+        let text = part.text;
+        let ran = self.run_known(part).await?;
+        Ok(ran.map_err(|error| located(template_of(text, 0), error)))
+    }
+
+    async fn run_known(&mut self, part: Part<'_>) -> io::Result<SqlResult<String>> {
+        let (statement, shape) = match self.session.recalled(part.text).await {
+            Ok(Some((Executed::Statement(statement), shape))) => (*statement, shape),
+            Ok(Some((Executed::Point(point), shape))) => {
+                self.session.activity().announce_shape(shape);
+                return match self.look_up(&point).await {
+                    Ok(Answer::Rows(rows)) => self.all_rows(Rows::new(rows)).await,
+                    Ok(_) => Ok(Err(SqlError::internal("a look-up gave no rows"))),
+                    Err(error) => Ok(Err(error)),
+                };
+            }
+            Ok(None) => match part.template().and_then(|template| bound(&template)) {
+                Ok(read) => read,
+                Err(error) => return Ok(Err(error)),
+            },
+            Err(error) => return Ok(Err(error)),
+        };
+        self.session.activity().announce_shape(shape);
+        self.run_one(statement).await
     }
 
     /// Runs one statement and sends its rows; its tag.
@@ -120,21 +176,37 @@ struct Read {
     shape: Arc<Shape>,
 }
 
-/// An error with its place in the text of its statement, which is the whole text if it has no template.
-fn located(template: Option<Template>, whole: &str, error: SqlError) -> SqlError {
-    let template = template.or_else(|| Template::all(whole).ok()?.pop());
+/// An error with its place in the text of its statement, if that is known.
+fn located(template: Option<Template>, error: SqlError) -> SqlError {
     match template {
         Some(template) => template.located(error),
         None => error,
     }
 }
 
+/// An error whose place is so many characters further on.
+fn moved(error: SqlError, characters: usize) -> SqlError {
+    match error.position {
+        Some(position) => SqlError { position: Some(position + characters), ..error },
+        None => error,
+    }
+}
+
+/// The template of a statement of a text, which is read for it.
+fn template_of(text: &str, number: usize) -> Option<Template> {
+    Template::all(text).ok()?.into_iter().nth(number)
+}
+
 /// The statements of a message. What does not parse runs in no part.
 fn read(text: &str) -> SqlResult<Vec<Read>> {
     let one = |template: Template| {
-        let statement = template.bind(&[]).map_err(|error| template.located(error))?;
-        let shape = Arc::new(template.shape());
+        let (statement, shape) = bound(&template).map_err(|error| template.located(error))?;
         Ok(Read { template: Some(template), statement, shape })
     };
     Template::all(text)?.into_iter().map(one).collect()
+}
+
+/// A statement without values, and what it has in common with others.
+fn bound(template: &Template) -> SqlResult<(Statement, Arc<Shape>)> {
+    Ok((template.bind(&[])?, Arc::new(template.shape())))
 }

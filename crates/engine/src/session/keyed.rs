@@ -2,7 +2,7 @@
 //! with typed values. All of it runs as statements do, in the transaction of the session.
 
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use exec::LocalFuture;
 use plan::catalog::TableDef;
@@ -225,18 +225,10 @@ impl Session {
 /// A statement whose parameters have these types.
 fn known(text: &str, oids: &[u32]) -> SqlResult<NamedStatement> {
     let template = only(text)?;
-    Ok(NamedStatement {
-        shape: Some(Arc::new(template.shape())),
-        statement: Some(Arc::new(Prepared::new(template))),
-        oids: oids.to_vec(),
-        text: Announced::from(text),
-        from_sql: false,
-        prepared_us: runtime::time::unix_us(),
-        told: OnceLock::new(),
-        described: None,
-        // A session keeps a few of these only.
-        held: None,
-    })
+    let shape = Some(Arc::new(template.shape()));
+    let statement = Some(Arc::new(Prepared::new(template)));
+    // A session keeps a few of these only.
+    Ok(NamedStatement::new(statement, oids.to_vec(), Announced::from(text), shape))
 }
 
 /// The one statement of a text.

@@ -1,23 +1,26 @@
 //! Statements whose texts have come before.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use sql::{Depends, Parameter, Shape, Template};
+use types::datetime::speaks_of_now;
 use types::{SqlResult, SqlState, oid};
 
 use super::state::Session;
 use super::statements::weight;
 use crate::activity::Announced;
+use crate::activity::status::TransactionStatus;
+use crate::prepared::Prepared;
 use crate::settings::PlanCache;
-use crate::statements::{Definitions, Described, Executed, NamedStatement};
+use crate::statements::{Definitions, Described, Executed, NamedStatement, no_statement};
 use crate::system::catalog;
 use crate::texts::lexed::{Lexed, Literal};
 use crate::texts::{Form, Known, KnownStatement, key};
 
 /// Longest text that is parsed at once: it takes some milliseconds.
-const AT_ONCE_BYTES_MAX: usize = 16 << 10;
+pub(super) const AT_ONCE_BYTES_MAX: usize = 16 << 10;
 
 /// The knowledge of a text.
 enum Recalled {
@@ -71,12 +74,15 @@ impl Session {
         let (without, oids) = lexed.parameterized(&taken);
         let key = key(&without, &oids);
         let Some(known) = self.known(&key) else {
-            // Texts that differ in what is part of the statement may come once each.
-            let is_wanted = self.database().texts().comes_again(&key) || self.forces_generic();
+            // Texts that differ in what is part of the statement may come once each. Where nothing
+            // is, its form has come again, and so has the statement.
+            let is_whole = taken.iter().all(|is_taken| *is_taken);
+            let is_wanted =
+                is_whole || self.database().texts().comes_again(&key) || self.forces_generic();
             return is_wanted.then_some(Recalled::New(without, oids));
         };
         let statement = known.statement?;
-        let executed = self.with_literals(&statement, lexed.values(&taken)?, lexed.text)?;
+        let executed = self.with_literals(&statement, &lexed, &taken)?;
         Some(Recalled::Statement(executed, shape))
     }
 
@@ -121,15 +127,24 @@ impl Session {
         self.means(&known.described).then_some(known)
     }
 
-    /// A statement with the literals of `text` as values of its parameters, where it has a plan for
+    /// A statement with the literals of a text as values of its parameters, where it has a plan for
     /// all values or may have one.
     fn with_literals(
         &self,
         known: &KnownStatement,
-        values: Vec<Parameter>,
-        text: &str,
+        lexed: &Lexed<'_>,
+        taken: &[bool],
     ) -> Option<Executed> {
-        let prepared = &known.prepared;
+        let _entered = types::zone::enter(self.context());
+        let (prepared, text) = (&known.prepared, lexed.text);
+        let plain = |(value, oid): (Parameter, &u32)| match value.ty {
+            None if is_plain(*oid) && !value.text().is_some_and(|text| speaks_of_now(&text)) => {
+                read(*oid, value)
+            }
+            _ => value,
+        };
+        let values = lexed.values(taken)?.into_iter().zip(&*known.oids).map(plain);
+        let values: Vec<Parameter> = values.collect();
         if let Some(statement) = self.compiled(prepared, &values, Some(text)) {
             return Some(Executed::Statement(Box::new(statement)));
         }
@@ -137,7 +152,6 @@ impl Session {
         if let Some(point) = self.point(prepared, &values).ok().flatten() {
             return Some(Executed::Point(Box::new(point)));
         }
-        let _entered = types::zone::enter(self.context());
         let typed = |(value, oid): (Parameter, &u32)| match value.ty {
             Some(_) => Some(value),
             // How many digits it has is told by its text, which its place need not ask for.
@@ -160,17 +174,36 @@ impl Session {
         };
         let KnownStatement { prepared, oids, shape } = known;
         let held = self.account.hold(weight(text, Some(prepared.template())))?;
-        Ok(Some(NamedStatement {
-            statement: Some(prepared),
-            oids: oids.to_vec(),
-            text: Announced::from(text),
-            shape: Some(shape),
-            from_sql: false,
-            prepared_us: runtime::time::unix_us(),
-            told: OnceLock::new(),
-            described: Some(described),
-            held: Some(held),
-        }))
+        let (statement, text) = (Some(prepared), Announced::from(text));
+        let named = NamedStatement::new(statement, oids.to_vec(), text, Some(shape));
+        Ok(Some(NamedStatement { described: Some(described), held: Some(held), ..named }))
+    }
+
+    /// The statement of a text with literals, where the like has come before: it is found by its
+    /// text for each execution.
+    ///
+    /// # Errors
+    /// As [`Session::recalled`], 53200 when the session may keep no more.
+    pub async fn prepared_by_text(&self, text: &str) -> SqlResult<Option<NamedStatement>> {
+        let is_failed = self.transaction_status() == TransactionStatus::Failed;
+        if is_failed || text.len() > AT_ONCE_BYTES_MAX {
+            return Ok(None);
+        }
+        let Some((_, shape)) = self.recalled(text).await? else { return Ok(None) };
+        let held = self.account.hold(weight(text, None))?;
+        let named = NamedStatement::new(None, vec![], Announced::from(text), Some(shape));
+        Ok(Some(NamedStatement { by_text: Some(text.into()), held: Some(held), ..named }))
+    }
+
+    /// The statement that such a text is now.
+    pub(super) fn bound_by_text(&self, text: &str) -> SqlResult<Executed> {
+        if self.transaction_status() != TransactionStatus::Failed
+            && let Some(Recalled::Statement(executed, _)) = self.recall(text)
+        {
+            return Ok(executed);
+        }
+        let template = only(Template::all(text)?).ok_or_else(|| no_statement(""))?;
+        self.bound(&Prepared::new(template), &[])
     }
 
     /// A statement that a client prepares, from its template, as [`Session::statement`]. It is
@@ -245,7 +278,7 @@ fn known(read: &NamedStatement) -> Option<KnownStatement> {
 }
 
 /// The one statement of a text.
-fn only(mut templates: Vec<Template>) -> Option<Template> {
+pub(super) fn only(mut templates: Vec<Template>) -> Option<Template> {
     templates.pop().filter(|_| templates.is_empty())
 }
 
@@ -256,10 +289,33 @@ fn form_of(text: &str) -> SqlResult<Form> {
 
 fn found(lexed: &Lexed<'_>) -> Option<Form> {
     let template = only(Template::all(lexed.text).ok()?)?;
-    let places = template.operands().ok()??;
-    let is_taken = |literal: &Literal| places.binary_search(&literal.unsigned).is_ok();
+    let operands = template.operands().ok()??;
+    let is_taken = |literal: &Literal| match literal.is_list() {
+        true => operands.lists.binary_search(&literal.unsigned).is_ok(),
+        false => operands.literals.binary_search(&literal.unsigned).is_ok(),
+    };
     let taken = lexed.literals.iter().map(is_taken).collect();
     Some(Form::Free(taken, Arc::new(template.shape())))
+}
+
+/// True of a type whose values a change of rows takes as they are, and of which a literal says all.
+fn is_plain(oid: u32) -> bool {
+    matches!(
+        oid,
+        oid::BOOL
+            | oid::INT2
+            | oid::INT4
+            | oid::INT8
+            | oid::FLOAT4
+            | oid::FLOAT8
+            | oid::DATE
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::UUID
+            | oid::BYTEA
+            | oid::TEXT
+            | oid::VARCHAR
+    )
 }
 
 /// An unknown literal as a value of the type of its place. A text that is none is left: its plan

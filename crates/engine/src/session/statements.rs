@@ -1,6 +1,6 @@
 //! Prepared statements of a session.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use exec::LocalFuture;
@@ -64,19 +64,8 @@ impl Session {
             }
             let shape = template.as_ref().map(|template| Arc::new(template.shape()));
             let statement = template.map(|template| Arc::new(Prepared::new(template)));
-            let prepared_us = runtime::time::unix_us();
-            let (told, described, held) = (OnceLock::new(), None, Some(held));
-            let statement = NamedStatement {
-                statement,
-                oids,
-                text,
-                shape,
-                from_sql,
-                prepared_us,
-                told,
-                described,
-                held,
-            };
+            let named = NamedStatement::new(statement, oids, text, shape);
+            let statement = NamedStatement { from_sql, held: Some(held), ..named };
             Ok((statement, depends))
         })
     }
@@ -219,6 +208,22 @@ impl Session {
         };
         let explain = explaining.of(prepared.template().bind(&values)?)?;
         Ok(Executed::Statement(Box::new(explain)))
+    }
+
+    /// A statement of a client with values for its parameters; `None` of the empty one.
+    ///
+    /// # Errors
+    /// As [`Session::bound`].
+    pub fn bound_named(
+        &self,
+        named: &NamedStatement,
+        values: &[Parameter],
+    ) -> SqlResult<Option<Executed>> {
+        match (&named.by_text, &named.statement) {
+            (Some(text), _) => self.bound_by_text(text).map(Some),
+            (None, Some(prepared)) => self.bound(prepared, values).map(Some),
+            (None, None) => Ok(None),
+        }
     }
 
     /// A prepared statement with values for its parameters. In a failed block nothing is planned; what

@@ -1,55 +1,40 @@
 //! A text with its literals apart.
 
+mod kind;
+mod list;
+mod piece;
+
+use std::ops::Range;
+
 use sql::Parameter;
-use sql::parse::SUMMED_MAX;
-use types::{Datum, LogicalType, oid};
+
+use self::kind::Kind;
+use self::list::List;
+use self::piece::{Piece, Role, is_end};
 
 /// Words that statements begin with which have plans for all values.
 const FIRST_WORDS: [&str; 6] = ["select", "insert", "update", "delete", "with", "values"];
 
-/// Digits of a number with a point that may be a parameter: a `numeric` has 38.
-const DIGITS_MAX: usize = 38;
+/// Words that statements begin with which begin or end a transaction, or a part of one.
+const STEPS: [&str; 8] =
+    ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"];
 
 /// A literal of a text.
 pub(crate) struct Literal {
-    /// Its first byte, which is a sign where one belongs to it.
+    /// Its first byte, which is that of a sign or of a word for its type where one belongs to it.
     start: usize,
-    /// Its first byte behind a sign.
+    /// Its first byte behind these.
     pub(crate) unsigned: usize,
     end: usize,
+    /// Its text with a sign and without a word, or the elements of a list.
+    inner: (usize, usize),
     kind: Kind,
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    /// One below [`SUMMED_MAX`].
-    Summand,
-    Int32,
-    Int64,
-    Decimal,
-    Text,
-}
-
-impl Kind {
-    /// The character that stands for literals of the kind.
-    fn mark(self) -> char {
-        match self {
-            Kind::Int32 => '\u{1}',
-            Kind::Summand => '\u{5}',
-            Kind::Int64 => '\u{2}',
-            Kind::Decimal => '\u{3}',
-            Kind::Text => '\u{4}',
-        }
-    }
-
-    /// The type of a parameter in its place; 0 is not known.
-    fn oid(self) -> u32 {
-        match self {
-            Kind::Int32 | Kind::Summand => oid::INT4,
-            Kind::Int64 => oid::INT8,
-            Kind::Decimal => oid::NUMERIC,
-            Kind::Text => 0,
-        }
+impl Literal {
+    /// True of a list, whose place is that of its first element.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.kind, Kind::List { .. })
     }
 }
 
@@ -57,6 +42,8 @@ impl Kind {
 pub(crate) struct Lexed<'a> {
     pub(crate) text: &'a str,
     pub(crate) literals: Vec<Literal>,
+    /// First bytes of comments, and those behind their ends.
+    comments: Vec<Range<usize>>,
 }
 
 impl<'a> Lexed<'a> {
@@ -64,35 +51,54 @@ impl<'a> Lexed<'a> {
     /// placeholders, text between dollars or with escapes, or several statements, or that is no
     /// statement with a plan for all values.
     pub(crate) fn of(text: &'a str) -> Option<Lexed<'a>> {
-        let text = text.trim().trim_end_matches(';').trim_end();
-        let begins = |word: &str| {
-            let start = text.as_bytes().get(..word.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
-        };
-        if !FIRST_WORDS.iter().any(|word| begins(word)) {
+        let text = without_comments_before(text)?;
+        if !begins(text, &FIRST_WORDS) {
             return None;
         }
-        let (bytes, mut literals) = (text.as_bytes(), vec![]);
-        // The last byte that is no blank.
-        let (mut at, mut before) = (0, b' ');
+        let (bytes, mut literals, mut comments) = (text.as_bytes(), vec![], vec![]);
+        // The last byte that is no blank, and the last word if nothing but blanks are behind it.
+        let (mut at, mut before, mut word) = (0, b' ', 0..0);
         while at < bytes.len() {
-            let piece = Piece::of(bytes, at, before)?;
-            if let Some((kind, unsigned)) = piece.literal {
-                literals.push(Literal { start: at, unsigned, end: piece.end, kind });
+            let Piece { mut end, role } = Piece::of(bytes, at, before)?;
+            match role {
+                Role::Literal(kind, unsigned) => {
+                    let start = if matches!(kind, Kind::Typed(_)) { unsigned } else { at };
+                    let inner = (start, end);
+                    literals.push(Literal { start: at, unsigned, end, inner, kind });
+                }
+                Role::Code if bytes[at..end].eq_ignore_ascii_case(b"in") => {
+                    if let Some(List { of, unsigned, inner, end: behind }) = List::of(bytes, end) {
+                        let is_negated = bytes[word.clone()].eq_ignore_ascii_case(b"not");
+                        let start = if is_negated { word.start } else { at };
+                        let kind = Kind::List { of, is_negated };
+                        literals.push(Literal { start, unsigned, end: behind, inner, kind });
+                        end = behind;
+                    }
+                }
+                Role::Comment => comments.push(at..end),
+                Role::End if is_end(bytes, end) => {
+                    let text = text[..at].trim_end();
+                    return Some(Lexed { text, literals, comments });
+                }
+                Role::End => return None,
+                Role::Code => {}
             }
-            let last = bytes[piece.end - 1];
-            if !last.is_ascii_whitespace() {
-                before = last;
+            if !matches!(role, Role::Comment) && !bytes[end - 1].is_ascii_whitespace() {
+                before = bytes[end - 1];
+                word = at..end;
             }
-            at = piece.end;
+            at = end;
         }
-        Some(Lexed { text, literals })
+        let text = text.trim_end();
+        Some(Lexed { text, literals, comments })
     }
 
     /// The text with a mark in the place of each literal.
     pub(crate) fn skeleton(&self) -> String {
         self.with(|skeleton, _, literal| {
-            skeleton.push(literal.kind.mark());
+            let (word, mark) = literal.kind.mark();
+            skeleton.push_str(word);
+            skeleton.push(mark);
             true
         })
     }
@@ -103,8 +109,7 @@ impl<'a> Lexed<'a> {
         let text = self.with(|text, number, literal| {
             if taken[number] {
                 oids.push(literal.kind.oid());
-                text.push('$');
-                text.push_str(&oids.len().to_string());
+                text.push_str(&literal.kind.placed(oids.len()));
             }
             taken[number]
         });
@@ -115,144 +120,77 @@ impl<'a> Lexed<'a> {
     fn with(&self, mut put: impl FnMut(&mut String, usize, &Literal) -> bool) -> String {
         let (mut text, mut done) = (String::with_capacity(self.text.len()), 0);
         for (number, literal) in self.literals.iter().enumerate() {
-            text.push_str(&self.text[done..literal.start]);
+            self.push_code(&mut text, done..literal.start);
             done = if put(&mut text, number, literal) { literal.end } else { literal.start };
         }
-        text.push_str(&self.text[done..]);
+        self.push_code(&mut text, done..self.text.len());
+        text.truncate(text.trim_end().len());
         text
+    }
+
+    /// Adds a part of the text, with a blank in the place of each comment.
+    fn push_code(&self, text: &mut String, part: Range<usize>) {
+        let mut done = part.start;
+        let first = self.comments.partition_point(|comment| comment.start < done);
+        for comment in self.comments[first..].iter().take_while(|c| c.start < part.end) {
+            text.push_str(&self.text[done..comment.start]);
+            text.push(' ');
+            // A line's end belongs to its comment, and not to a text that ends with it.
+            done = comment.end.min(part.end);
+        }
+        text.push_str(&self.text[done..part.end]);
     }
 
     /// The values of those that are taken, without a type where the text has none.
     pub(crate) fn values(&self, taken: &[bool]) -> Option<Vec<Parameter>> {
         let taken = self.literals.iter().zip(taken).filter(|(_, taken)| **taken);
-        taken
-            .map(|(literal, _)| value(&self.text[literal.start..literal.end], literal.kind))
-            .collect()
+        let value = |(literal, _): (&Literal, _)| {
+            literal.kind.value(&self.text[literal.inner.0..literal.inner.1])
+        };
+        taken.map(value).collect()
     }
 }
 
-/// A literal as a parameter.
-fn value(text: &str, kind: Kind) -> Option<Parameter> {
-    let whole = |ty| {
-        let value = Datum::Int(text.parse().ok()?);
-        Some(Parameter { value, ty: Some(ty), told: None })
+/// The statements of a text that has several, and where they begin, if each changes or asks for
+/// rows, or begins or ends a transaction. `None` of other texts.
+pub(crate) fn several(text: &str) -> Option<Vec<(usize, &str)>> {
+    let (bytes, mut statements, mut start) = (text.as_bytes(), vec![], 0);
+    let (mut at, mut before) = (0, b' ');
+    while at < bytes.len() {
+        let Piece { end, role } = Piece::of(bytes, at, before)?;
+        if matches!(role, Role::End) {
+            statements.push((start, &text[start..at]));
+            start = end;
+        }
+        before = bytes[end - 1];
+        at = end;
+    }
+    if !is_end(bytes, start) {
+        statements.push((start, &text[start..]));
+    }
+    let is_one = |(_, text): &(usize, &str)| {
+        let text = without_comments_before(text);
+        text.is_some_and(|text| begins(text, &FIRST_WORDS) || begins(text, &STEPS))
     };
-    match kind {
-        Kind::Int32 | Kind::Summand => whole(LogicalType::Int32),
-        Kind::Int64 => whole(LogicalType::Int64),
-        Kind::Decimal => Parameter::read(oid::NUMERIC, text).ok(),
-        Kind::Text => {
-            let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
-            Some(Parameter::unknown(match inner.contains('\'') {
-                true => inner.replace("''", "'"),
-                false => inner.to_owned(),
-            }))
-        }
-    }
+    (statements.len() > 1 && statements.iter().all(is_one)).then_some(statements)
 }
 
-/// A token, a comment or a sign of a text.
-struct Piece {
-    end: usize,
-    /// Its kind if it is a literal, and where that begins behind a sign.
-    literal: Option<(Kind, usize)>,
-}
-
-impl Piece {
-    /// The piece that begins at `at`, behind `before`, the last byte that is no blank.
-    fn of(bytes: &[u8], at: usize, before: u8) -> Option<Piece> {
-        let plain = |end| Some(Piece { end, literal: None });
-        let rest = &bytes[at..];
-        let is_behind_word = at > 0 && is_word(bytes[at - 1]);
-        match *rest {
-            [b'\'', ..] if is_behind_word || at > 0 && bytes[at - 1] == b'&' => None,
-            [b'\'', ..] => {
-                let end = at + quoted(rest)?;
-                Some(Piece { end, literal: Some((Kind::Text, at)) })
-            }
-            [b'"', ..] => plain(at + quoted(rest)?),
-            [b'-', b'-', ..] => {
-                let line = rest.iter().position(|byte| *byte == b'\n');
-                plain(line.map_or(bytes.len(), |line| at + line + 1))
-            }
-            [b'/', b'*', ..] => plain(at + comment(rest)?),
-            [b'-', b'0'..=b'9', ..] if matches!(before, b'(' | b',' | b'=' | b'<' | b'>') => {
-                Some(number(bytes, at, at + 1, false))
-            }
-            [b'0'..=b'9', ..] if at > 0 && bytes[at - 1] == b'.' => plain(at + word(rest)),
-            [b'0'..=b'9', ..] => Some(number(bytes, at, at, matches!(before, b'/' | b'%'))),
-            [b'$' | b';' | 0..=8, ..] => None,
-            [byte, ..] if is_word(byte) => plain(at + word(rest)),
-            _ => plain(at + 1),
-        }
-    }
-}
-
-/// A number from `start` on, with a sign if its digits begin behind it.
-///
-/// A division by zero is an error of the statement, and that of another number is none.
-fn number(bytes: &[u8], start: usize, digits: usize, is_divisor: bool) -> Piece {
-    let end = digits + word(&bytes[digits..]);
-    let text = &bytes[digits..end];
-    let is_whole = text.iter().all(u8::is_ascii_digit);
-    let (whole, fraction) = match text.iter().position(|byte| *byte == b'.') {
-        Some(point) => (&text[..point], &text[point + 1..]),
-        None => (text, &[][..]),
+fn begins(text: &str, words: &[&str]) -> bool {
+    let begins = |word: &&str| {
+        let start = text.as_bytes().get(..word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
     };
-    let are_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    // One with zeros before it is another text than the number.
-    let is_usual = whole.len() == 1 || whole.first() != Some(&b'0');
-    let kind = match std::str::from_utf8(&bytes[start..end]) {
-        Ok(text) if is_whole && is_usual => match text.parse::<i64>() {
-            Ok(0) if is_divisor => None,
-            Ok(number) => Some(match i32::try_from(number) {
-                Ok(number) if number.saturating_abs() < SUMMED_MAX => Kind::Summand,
-                Ok(_) => Kind::Int32,
-                Err(_) => Kind::Int64,
-            }),
-            Err(_) => None,
-        },
-        Ok(_) if is_usual && are_digits(whole) && are_digits(fraction) => {
-            Some(Kind::Decimal).filter(|_| whole.len() + fraction.len() <= DIGITS_MAX)
-        }
-        _ => None,
-    };
-    Piece { end, literal: kind.map(|kind| (kind, digits)) }
+    words.iter().any(begins)
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
-}
-
-/// Length of a number or a name. Points belong to it, so that parts of a number are none.
-fn word(bytes: &[u8]) -> usize {
-    bytes.iter().position(|byte| !is_word(*byte) && *byte != b'.').unwrap_or(bytes.len())
-}
-
-/// Length of what stands in quotes; a quote in it is doubled.
-fn quoted(bytes: &[u8]) -> Option<usize> {
-    let quote = bytes[0];
-    let mut at = 1;
-    loop {
-        at += bytes.get(at..)?.iter().position(|byte| *byte == quote)? + 1;
-        match bytes.get(at) {
-            Some(byte) if *byte == quote => at += 1,
-            _ => return Some(at),
-        }
+/// A text from its first word on; `None` where a comment does not end.
+fn without_comments_before(text: &str) -> Option<&str> {
+    let mut text = text.trim_start();
+    while text.starts_with("--") || text.starts_with("/*") {
+        let comment = Piece::of(text.as_bytes(), 0, b' ')?;
+        text = text[comment.end..].trim_start();
     }
-}
-
-/// Length of a comment, which may have others in it.
-fn comment(bytes: &[u8]) -> Option<usize> {
-    let (mut at, mut open) = (2, 1);
-    while open > 0 {
-        match bytes.get(at..at + 2)? {
-            b"/*" => (at, open) = (at + 2, open + 1),
-            b"*/" => (at, open) = (at + 2, open - 1),
-            _ => at += 1,
-        }
-    }
-    Some(at)
+    Some(text)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::{Database, Options, RingKind};
-use postgres::error::SqlState;
+use postgres::error::{ErrorPosition, SqlState};
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use server::{Address, Server, ServerOptions};
 
@@ -123,15 +123,53 @@ fn statements_of_one_message_are_one_transaction() {
         ("delete from t where a = 4; select 1", "", BEFORE),
         ("delete from t; savepoint s", "25P01", BEFORE),
     ];
-    for (message, state, after) in cases {
-        let ended = run(&mut client, message);
-        assert_eq!(ended.err().unwrap_or_default(), state, "{message}");
-        check(&mut other, after);
-        if state.is_empty() {
-            check(&mut client, after);
+    // Statements are found by their own texts from the second time on, at once, or never.
+    for mode in ["auto", "auto", "auto", "force_generic_plan", "force_custom_plan"] {
+        run(&mut client, &format!("set plan_cache_mode = {mode}")).expect("set");
+        for (message, state, after) in cases {
+            let ended = run(&mut client, message);
+            assert_eq!(ended.err().unwrap_or_default(), state, "{message}");
+            check(&mut other, after);
+            if state.is_empty() {
+                check(&mut client, after);
+            }
         }
     }
     is_sound(&mut other);
+}
+
+#[test]
+fn errors_of_one_message_tell_their_places_in_it() {
+    let served = serve("places", RingKind::Auto);
+    let (mut client, mut reader) = (served.filled(), served.client());
+    // It reads each message as a whole.
+    run(&mut reader, "set plan_cache_mode = force_custom_plan").expect("set");
+    let place = |client: &mut Client, text: &str| {
+        let error = client.batch_execute(text).expect_err(text);
+        let error = error.as_db_error().unwrap_or_else(|| panic!("{text}: {error}"));
+        let place = match error.position() {
+            Some(ErrorPosition::Original(place)) => Some(*place),
+            _ => None,
+        };
+        run(client, "rollback").expect("ended");
+        (error.code().code().to_owned(), place)
+    };
+    for i in 1..6 {
+        for text in [
+            format!("select {i}; select nothing from t where a = {i}"),
+            format!(" /* \u{e4} */ select a from t where a = {i}; select a + {i}, z from t"),
+            format!("update t set b = {i} where a = {i};\n delete from none where c = {i}"),
+            format!("select a from t where a = {i};\n\n select b, 'x' from u"),
+            format!("begin; select a from t where b = 'x{i}'; commit"),
+            format!("begin; select a from t where a < {i}; select t.z from t; commit"),
+            format!(" select a from t where b = {i} and nothing = 'x'"),
+            format!("/* {i} */\n select a from t where b = {i} and nothing = 'x'"),
+            format!("  -- a\n update t set nothing = {i} where a = {i}"),
+            format!("  /* a */ select a from t where b = 'x{i}' and a = {i}"),
+        ] {
+            assert_eq!(place(&mut client, &text), place(&mut reader, &text), "{text}");
+        }
+    }
 }
 
 #[test]

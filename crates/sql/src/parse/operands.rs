@@ -10,34 +10,44 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Array, BinaryOperator, CastKind, DataType, Distinct, Expr, GroupByExpr, LimitClause,
-    OrderByKind, Query, Select, SetExpr, UnaryOperator, Value, ValueWithSpan, VisitorMut,
+    Array, Distinct, Expr, GroupByExpr, LimitClause, OrderByKind, Query, Select, SetExpr, Value,
+    ValueWithSpan, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Location;
 use types::SqlResult;
 
-use crate::parse::dml::InsertSource;
+use self::literals::{
+    Kinds, beside, binds_tighter, cannot_fail, compares, first_of, is_constant, literal,
+    operands_of,
+};
+use crate::parse::dml::{Assignment, Insert, InsertSource};
 use crate::parse::places::first;
 use crate::parse::statement::Statement;
 use crate::parse::template::Template;
 use crate::walk::WalkMut;
 
+mod literals;
+
 /// Two numbers below this have a sum and a difference of their type.
 pub const SUMMED_MAX: i32 = 1 << 30;
 
 impl Template {
-    /// Where the literals stand that may be parameters: bytes from the beginning of its text, in
-    /// order. `None` for a statement that is planned for each execution, whatever stands in it.
+    /// Where the literals stand that may be parameters, and the lists that may be arrays. `None` for a statement that is planned for each execution, whatever stands in it.
     ///
     /// # Errors
     /// The result of parsing.
-    pub fn operands(&self) -> SqlResult<Option<Vec<usize>>> {
+    pub fn operands(&self) -> SqlResult<Option<Found>> {
         let mut operands = Operands::default();
         if !operands.of_statement(&mut self.unbound()?) {
             return Ok(None);
         }
-        let own = operands.found.difference(&operands.fixed).copied();
-        Ok(Some(offsets(self.text(), own.collect())))
+        let free = |places: &HashSet<Location>, others: &HashSet<Location>| {
+            let own = places.difference(others).filter(|place| !operands.fixed.contains(place));
+            offsets(self.text(), own.copied().collect())
+        };
+        let literals = free(&operands.found, &HashSet::new());
+        let lists = free(&operands.lists, &operands.grouped);
+        Ok(Some(Found { literals, lists }))
     }
 
     /// True if it is a query, a change of rows or of the transaction, and reads no files.
@@ -60,25 +70,29 @@ fn depends_on_definitions_alone(statement: &Statement) -> bool {
     }
 }
 
+/// Places in the text of a statement: bytes from its beginning, in order.
+#[derive(Debug, PartialEq)]
+pub struct Found {
+    /// Literals that may be parameters.
+    pub literals: Vec<usize>,
+    /// First elements of lists behind `IN`, in whose places `= ANY` would mean the same.
+    pub lists: Vec<usize>,
+}
+
 /// The places of literals, by line and column.
 #[derive(Default)]
 struct Operands {
     found: HashSet<Location>,
+    /// First elements of lists that are compared with what binds tighter than `=`.
+    lists: HashSet<Location>,
+    /// Those whose comparison is an operand of what binds no looser than `=`.
+    grouped: HashSet<Location>,
     /// Those that are part of the statement, whatever else they are.
     fixed: HashSet<Location>,
     /// Queries around the one that is looked through.
     depth: usize,
     /// Rows are locked: how many are looked at first is part of the plan.
     locks_rows: bool,
-}
-
-/// The kinds of literals that may be parameters in a place.
-#[derive(Clone, Copy, PartialEq)]
-enum Kinds {
-    All,
-    /// Whole numbers and texts with a cast: another text is an interval or a date beside an
-    /// operator, and decides about the operator.
-    WholeNumbers,
 }
 
 impl Operands {
@@ -93,21 +107,9 @@ impl Operands {
                 self.locks_rows = query.row_locks().is_some();
                 let _ = query.ast_mut().walk_mut(self);
             }
-            Statement::Insert(insert) => match &mut insert.source {
-                InsertSource::Values(rows) => {
-                    rows.iter().flatten().for_each(|value| self.note(value, Kinds::All));
-                    let _ = rows.walk_mut(self);
-                }
-                InsertSource::Query(query) => {
-                    let _ = query.ast_mut().walk_mut(self);
-                }
-                InsertSource::Defaults => {}
-            },
+            Statement::Insert(insert) => self.of_insert(insert),
             Statement::Update(update) => {
-                for assignment in &mut update.assignments {
-                    self.note(&assignment.value, Kinds::All);
-                    let _ = assignment.value.walk_mut(self);
-                }
+                self.of_assignments(&mut update.assignments);
                 let _ = update.with.walk_mut(self);
                 let _ = update.from.walk_mut(self);
                 let _ = update.selection.walk_mut(self);
@@ -120,6 +122,31 @@ impl Operands {
             _ => return false,
         }
         true
+    }
+
+    fn of_insert(&mut self, insert: &mut Insert) {
+        match &mut insert.source {
+            InsertSource::Values(rows) => {
+                rows.iter().flatten().for_each(|value| self.note(value, Kinds::All));
+                let _ = rows.walk_mut(self);
+            }
+            InsertSource::Query(query) => {
+                let _ = query.ast_mut().walk_mut(self);
+            }
+            InsertSource::Defaults => {}
+        }
+        let update = insert.conflict.as_mut().and_then(|conflict| conflict.update.as_mut());
+        if let Some((assignments, selection)) = update {
+            self.of_assignments(assignments);
+            let _ = selection.walk_mut(self);
+        }
+    }
+
+    fn of_assignments(&mut self, assignments: &mut [Assignment]) {
+        for assignment in assignments {
+            self.note(&assignment.value, Kinds::All);
+            let _ = assignment.value.walk_mut(self);
+        }
     }
 
     /// Notes a literal, or those of a row.
@@ -135,6 +162,18 @@ impl Operands {
             if is_one {
                 self.found.insert(literal.span.start);
             }
+        }
+    }
+
+    /// Notes the literals of an expression without columns.
+    fn note_whole(&mut self, expr: &Expr) {
+        match expr {
+            Expr::BinaryOp { left, right, .. } => {
+                self.note_whole(left);
+                self.note_whole(right);
+            }
+            Expr::Nested(inner) if literal(inner).is_none() => self.note_whole(inner),
+            other => self.note(other, Kinds::WholeNumbers),
         }
     }
 
@@ -203,12 +242,14 @@ impl VisitorMut for Operands {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.grouped.extend(operands_of(expr).filter_map(|operand| match operand {
+            Expr::InList { list, .. } => first_of(list),
+            _ => None,
+        }));
         match expr {
-            Expr::BinaryOp { left, op, right } if is_constant(left) && is_constant(right) => {
-                match cannot_fail(op, left, right) {
-                    true => {
-                        [left, right].into_iter().for_each(|e| self.note(e, Kinds::WholeNumbers))
-                    }
+            Expr::BinaryOp { left, right, .. } if is_constant(left) && is_constant(right) => {
+                match cannot_fail(expr) {
+                    true => self.note_whole(expr),
                     false => self.fix(expr),
                 }
             }
@@ -221,8 +262,12 @@ impl VisitorMut for Operands {
                 self.note(low, Kinds::All);
                 self.note(high, Kinds::All);
             }
-            Expr::Array(Array { elem: list, .. }) | Expr::InList { list, .. } => {
+            Expr::Array(Array { elem: list, .. }) => {
                 list.iter().for_each(|e| self.note(e, Kinds::All))
+            }
+            Expr::InList { expr, list, .. } => {
+                list.iter().for_each(|e| self.note(e, Kinds::All));
+                self.lists.extend(first_of(list).filter(|_| binds_tighter(expr)));
             }
             Expr::Like { pattern: right, .. }
             | Expr::ILike { pattern: right, .. }
@@ -263,7 +308,7 @@ impl VisitorMut for Fixed<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let (Some(spared), Expr::BinaryOp { left, op, right }) = (&mut self.spared, expr)
-            && beside(op) == Some(Kinds::All)
+            && compares(op)
             && !(is_constant(left) && is_constant(right))
         {
             let literals = [&**left, &**right].into_iter().filter_map(literal);
@@ -278,79 +323,6 @@ impl VisitorMut for Fixed<'_> {
             self.fixed.insert(value.span.start);
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// The kinds of literals that may be parameters beside an operator.
-fn beside(op: &BinaryOperator) -> Option<Kinds> {
-    use BinaryOperator as B;
-    match op {
-        B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => Some(Kinds::All),
-        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo => Some(Kinds::WholeNumbers),
-        _ => None,
-    }
-}
-
-/// A literal, and whether a cast tells its type.
-type Found<'a> = (&'a ValueWithSpan, bool);
-
-/// The literal that an expression is, behind parentheses and a sign, and before a cast.
-fn literal(expr: &Expr) -> Option<Found<'_>> {
-    match expr {
-        Expr::Value(value) => Some((value, false)),
-        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
-            literal(inner)
-        }
-        Expr::Cast {
-            expr: inner, kind: CastKind::Cast | CastKind::DoubleColon, data_type, ..
-        } => {
-            let (value, _) = literal(inner)?;
-            let is_one = match value.value {
-                Value::Number(..) => true,
-                Value::SingleQuotedString(_) => says_all(data_type),
-                _ => false,
-            };
-            is_one.then_some((value, true))
-        }
-        _ => None,
-    }
-}
-
-/// True of a type that a parameter can have which is cast to it: it has no digits or length.
-fn says_all(ty: &DataType) -> bool {
-    matches!(
-        ty,
-        DataType::Date
-            | DataType::Timestamp(None, _)
-            | DataType::Time(None, _)
-            | DataType::Interval { fields: None, precision: None }
-            | DataType::Uuid
-            | DataType::Bytea
-            | DataType::Text
-    )
-}
-
-/// True of literals and operators alone: the expression is computed when it is planned, and its
-/// error is that of the statement, whatever rows there are.
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
-        _ => literal(expr).is_some(),
-    }
-}
-
-/// True if an operator of two whole numbers has no error, nor would it for others of their kinds:
-/// neither an overflow, nor a division by zero.
-fn cannot_fail(op: &BinaryOperator, left: &Expr, right: &Expr) -> bool {
-    let whole = |expr| match &literal(expr)?.0.value {
-        Value::Number(digits, _) => digits.parse::<i32>().ok(),
-        _ => None,
-    };
-    let (Some(left), Some(right)) = (whole(left), whole(right)) else { return false };
-    match op {
-        BinaryOperator::Plus | BinaryOperator::Minus => left.max(right) < SUMMED_MAX,
-        BinaryOperator::Divide | BinaryOperator::Modulo => right != 0,
-        _ => false,
     }
 }
 

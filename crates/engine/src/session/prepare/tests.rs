@@ -25,7 +25,9 @@ fn sessions_of_other_zones_do_not_take_each_others_plans() {
     };
     let definition = "create table t (k int primary key)";
     let rows = "insert into t select * from generate_series(1, 2000)";
-    [definition, rows].map(|text| database.session().execute(text).expect("a table"));
+    for text in [definition, rows] {
+        database.session().execute(text).expect("a table");
+    }
     let template = Template::all("select k from t where k = $1").expect("read").remove(0);
     let prepared = Prepared::new(template);
     let plan = |session: &Session| -> Arc<Cached> {

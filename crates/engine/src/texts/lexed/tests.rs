@@ -1,6 +1,6 @@
 //! Which literals are found, and what is left of a text without them.
 
-use super::Lexed;
+use super::{Lexed, several};
 
 /// The text without its literals, their types, and their values.
 fn apart(text: &str) -> Option<(String, Vec<u32>, Vec<String>)> {
@@ -34,13 +34,60 @@ fn literals_are_taken_out() {
         &["-5", "6", "7", "8", "9", "1.50"],
     );
     check("select 'a = 1', \"b = 2\" from t3", "select $1, \"b = 2\" from t3", &[0], &["a = 1"]);
-    check(
-        "select 1 -- or 2\n, /* 3 /* 4 */ 5 */ 6",
-        "select $1 -- or 2\n, /* 3 /* 4 */ 5 */ $2",
-        &[23, 23],
-        &["1", "6"],
-    );
+    check("select 1 -- or 2\n, /* 3 /* 4 */ 5 */ 6", "select $1  ,   $2", &[23, 23], &["1", "6"]);
     check("select '\u{e4}' \u{e4}1", "select $1 \u{e4}1", &[0], &["\u{e4}"]);
+}
+
+#[test]
+fn comments_around_a_statement_are_no_part_of_it() {
+    check("/* a */ -- b\n select /*c*/1 ; -- d", "select  $1", &[23], &["1"]);
+    check("select 1 -- '", "select $1", &[23], &["1"]);
+    check("select 1 /* a */; /* b */ ", "select $1", &[23], &["1"]);
+}
+
+#[test]
+fn words_for_types_belong_to_literals() {
+    check(
+        "select DATE '2024-01-02', timestamp'2024-01-02 03:04:05', interval '-2 days 1 hour'",
+        "select $1, $2, $3",
+        &[1082, 1114, 1186],
+        &["2024-01-02", "2024-01-02 03:04:05", "-2 days +01:00:00"],
+    );
+    for text in [
+        "select date 'today', date '2024-1-2', timestamp 'infinity', date '12024-01-02'",
+        "select interval '1', interval '1 century', interval '10000 days', interval '1 day 2'",
+    ] {
+        let oids = [0; 4];
+        let (without, found, _) = apart(text).expect("a statement");
+        assert_eq!(found, oids, "{text}");
+        assert!(without.ends_with(" $4"), "{without}");
+    }
+    let skeleton = |text: &str| Lexed::of(text).expect("a statement").skeleton();
+    assert_eq!(skeleton("select date '2024-01-02'"), skeleton("select date  '2025-01-02'"));
+    assert_ne!(skeleton("select date '2024-01-02'"), skeleton("select timestamp '2024-01-02'"));
+}
+
+#[test]
+fn statements_are_told_apart() {
+    let begin = "begin ";
+    let text = "begin ; update t set a = ';' -- ;\n where b = 1; commit;\n";
+    let update = " update t set a = ';' -- ;\n where b = 1";
+    let starts = [0, begin.len() + 1, begin.len() + update.len() + 2];
+    let parts = [begin, update, " commit"];
+    assert_eq!(several(text), Some(starts.into_iter().zip(parts).collect()));
+    for text in [
+        "select 1",
+        "select 1;",
+        "select 1; -- a",
+        "select 1;; select 2",
+        "create table t (a int); select 1",
+        "select 1; set a = 1",
+        "select $$a$$; select 1",
+        "",
+        ";",
+    ] {
+        assert_eq!(several(text), None, "{text}");
+    }
 }
 
 #[test]

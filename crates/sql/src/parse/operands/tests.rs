@@ -7,7 +7,7 @@ fn marked(text: &str) -> String {
     let template = Template::all(text).expect("read").pop().expect("one");
     let places = template.operands().expect("read").expect("one with a plan for all values");
     let (mut marked, mut done) = (String::new(), 0);
-    for place in places {
+    for place in places.literals {
         marked += &text[done..place];
         marked.push('?');
         done = place;
@@ -38,8 +38,41 @@ fn operands_may_be_parameters() {
         "insert into t select a from u where k = ?1",
         "update t set a = ?1, b = b + ?2 from u where t.k = u.k and u.l = ?'x'",
         "delete from t where k = ?1 returning a + 1",
+        "select a from t where d >= date ?'2024-01-01' and e < f + interval ?'1 day'",
+        "select a from t where d < date ?'2024-01-01' + interval ?'1 year' and l = ?'1'::int",
+        "select a from t where k = any(?'{1, 2}'::bigint[]) and l = 'a' || (?7 % ?100 + ?1)",
+        "select a from t where b || ?'x' = c and l @> ?'{1}' and m & ?4 <> ?0",
+        "select a from t where k = ?10 % ?2 + ?3 and l = - ?1 + ?2 and m = (?1) or n",
+        "insert into t values (?1) on conflict (a) do update set a = ?5, b = t.b + ?1 where t.a > ?6",
     ] {
         assert_eq!(marked(&text.replace('?', "")), text);
+    }
+}
+
+#[test]
+fn lists_may_be_arrays() {
+    let lists = |text: &str| {
+        let template = Template::all(text).expect("read").pop().expect("one");
+        template.operands().expect("read").expect("one with a plan for all values").lists.len()
+    };
+    for text in [
+        "select a from t where k in (1, 2)",
+        "select a from t where not t.k not in ('a', 'b') or l",
+        "select a from t where (k % 7 in (1, 2)) and lower(b) in ('a')",
+        "delete from t where case when k::text in ('1') then l end and (k + 1) in (1)",
+    ] {
+        assert_eq!(lists(text), text.matches(" in (").count(), "{text}");
+    }
+    for text in [
+        "select a from t where b = k in (1, 2)",
+        "select a from t where k in (1, 2) = b",
+        "select a from t where k in (1, 2) in (true, false)",
+        "select a from t where b like k in (1)",
+        "select k in (1, 2) from t",
+        "select a from t where l || m in ('a') or (case when b then 1 end) + 1 = 2",
+        "select sum(case when k in (1) then 1 end) from t order by k in (2)",
+    ] {
+        assert_eq!(lists(text), 0, "{text}");
     }
 }
 
@@ -52,16 +85,17 @@ fn other_literals_are_part_of_the_statement() {
         "select a = 1, count(*) from t group by a = 1",
         "select sum(case when a = 5 then 1 end) from t",
         "select a from t where k = 1 / 0 or k = 1 * 2 or k = 1 + 2 + 3 or k = 1073741824 + 1",
-        "select a from t where 'a' = 'b' or k = 'a' || 1 or l = '1'::int",
+        "select a from t where 'a' = 'b' or k = 'a' || 'b' or k = 5 / (0) or k = 1 * 2 + 3",
         "select a from t where k = '1.5'::numeric and l = 'x'::varchar(5)",
-        "select a from t where m = '2024-01-01'::timestamp(3)",
+        "select a from t where m = '2024-01-01'::timestamp(3) or m = timestamp(3) '2024-01-01'",
+        "select a from t where k = 5::smallint + 3::smallint or m = interval '1' day",
         "select a from t where 1 = 1 and k = round(b, 2)",
-        "select a from t where k = b::bigint and d > date '2020-01-01' - interval '1 day'",
+        "select a || 'x' from t where k = b::bigint and d > date '2020-01-01' - 5",
         "select a from t where d > e - '1 day' and n = m * 1.5 and k = b[1]",
         "select a from t where case when b then 1 else 2 end = c",
-        "select a from t group by a having sum(b * 2) > c and coalesce(b + 1, 5) = 'x' || a",
+        "select a from t group by a having sum(b * 2) > c and coalesce(b + 1, 5) = a",
         "select a from t order by a limit 1 for update skip locked",
-        "insert into t values (lower('x')) on conflict (a) do update set a = 5 where t.a > 6",
+        "insert into t values (lower('x')) on conflict (a) do nothing returning a + 5",
     ] {
         assert_eq!(marked(text), text);
     }
