@@ -39,7 +39,8 @@ pub(crate) struct Key {
     pub(crate) text: Arc<str>,
     /// Which of the text's statements.
     pub(crate) place: (u64, u64),
-    pub(crate) types: Vec<(Option<LogicalType>, Option<u32>)>,
+    /// Types of the parameters, and whether each is null.
+    pub(crate) types: Vec<(LogicalType, Option<u32>, bool)>,
     pub(crate) zone: Zone,
     pub(crate) switches: Switches,
 }

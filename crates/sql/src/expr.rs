@@ -4,6 +4,7 @@
 //! the workspace depends on it.
 
 pub(crate) mod aggregate;
+pub(crate) mod any_of;
 pub(crate) mod compared;
 pub(crate) mod concatenated;
 pub(crate) mod elements;

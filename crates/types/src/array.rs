@@ -10,16 +10,48 @@ use crate::text::format_value;
 /// `{1,NULL,"a b"}`.
 pub(crate) fn format_array(elements: &dyn Array) -> String {
     let element = |row: usize| match format_value(elements, row) {
-        None => "NULL".to_owned(),
         // An array of arrays has another dimension, not elements that are texts.
         Some(text) if matches!(elements.data_type(), DataType::List(_)) => text,
+        text => element_text(text),
+    };
+    let all: Vec<String> = (0..elements.len()).map(element).collect();
+    format!("{{{}}}", all.join(","))
+}
+
+fn element_text(text: Option<String>) -> String {
+    match text {
+        None => "NULL".to_owned(),
         Some(text) if needs_quotes(&text) => {
             format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
         }
         Some(text) => text,
-    };
-    let all: Vec<String> = (0..elements.len()).map(element).collect();
-    format!("{{{}}}", all.join(","))
+    }
+}
+
+/// The array that a text is, without the blanks at the ends of its elements; `None` of a text that
+/// is none.
+pub fn without_blanks(text: &str) -> Option<String> {
+    let trimmed = |text: String| text.trim_end_matches(' ').to_owned();
+    let elements = parse_array(text).ok()?.into_iter();
+    let elements: Vec<String> = elements.map(|e| element_text(e.map(trimmed))).collect();
+    Some(format!("{{{}}}", elements.join(",")))
+}
+
+/// The text of an array with these texts as elements.
+pub fn array_of_texts<'a>(elements: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::from("{");
+    for element in elements {
+        text.push_str(if text.len() > 1 { ",\"" } else { "\"" });
+        for character in element.chars() {
+            if matches!(character, '"' | '\\') {
+                text.push('\\');
+            }
+            text.push(character);
+        }
+        text.push('"');
+    }
+    text.push('}');
+    text
 }
 
 fn needs_quotes(text: &str) -> bool {

@@ -3,7 +3,7 @@
 //! Vectors are Arrow arrays: the memory layout of the library is ours, so that its kernels work on
 //! our data and results leave without a copy. This crate does no I/O and has no `async fn`.
 
-mod array;
+pub mod array;
 pub mod binary;
 pub mod blanks;
 pub mod cells;

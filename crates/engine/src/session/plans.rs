@@ -42,13 +42,19 @@ impl Session {
                 Some(generic.statement(template, values, Some(text.into())))
             }
             Some(Known::EachTime(attempts)) if attempts >= ATTEMPTS_MAX => None,
-            _ => template.bind_from(values, &text.into()).ok(),
+            known => {
+                // It is known by its text, so it has run before.
+                if known.is_none() {
+                    self.database().plans().keep(key, Known::Once);
+                }
+                template.bind_from(values, &text.into()).ok()
+            }
         }
     }
 
     /// `None` for what has no generic plan.
     fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
-        let is_known = |value: &Parameter| !value.is_null() && value.ty.is_some();
+        let typed = |value: &Parameter| Some((value.ty?, value.told, value.is_null()));
         let bytes = |value: &Parameter| match &value.value {
             Datum::Text(text) => text.len(),
             Datum::Bytes(bytes) => bytes.len(),
@@ -57,13 +63,13 @@ impl Session {
         let is_long = self.database().plans().is_too_long(template.text().len())
             || values.iter().map(bytes).sum::<usize>() > VALUES_BYTES_MAX;
         let is_custom = self.settings.plan_cache == PlanCache::ForceCustom;
-        if is_custom || is_long || !values.iter().all(is_known) {
+        if is_custom || is_long {
             return None;
         }
         Some(Key {
             text: template.text().clone(),
             place: template.place(),
-            types: values.iter().map(|value| (value.ty, value.told)).collect(),
+            types: values.iter().map(typed).collect::<Option<_>>()?,
             zone: self.settings.zone.0,
             switches: self.switches(),
         })

@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Column, DFSchema, ScalarValue};
+use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use plan::catalog::ColumnStatistics;
@@ -64,7 +65,7 @@ pub(crate) fn selectivity(predicate: &Expr, named: &Named) -> f64 {
             let (a, b) = (selectivity(left, named), selectivity(right, named));
             if excludes(left, right) { a + b } else { a + b - a * b }
         }
-        Expr::Not(inner) => 1.0 - selectivity(inner, named),
+        Expr::Not(inner) | Expr::IsNotTrue(inner) => 1.0 - selectivity(inner, named),
         Expr::IsNull(inner) => null_share(inner, named).unwrap_or(0.01),
         Expr::IsNotNull(inner) => 1.0 - null_share(inner, named).unwrap_or(0.0),
         Expr::BinaryExpr(binary) => comparison(binary, named)
@@ -72,6 +73,9 @@ pub(crate) fn selectivity(predicate: &Expr, named: &Named) -> f64 {
             .unwrap_or_else(|| blind(binary.op)),
         Expr::InList(list) => {
             in_list(list, named).or_else(|| by_sample(predicate, named)).unwrap_or(OTHER)
+        }
+        Expr::ScalarFunction(call) if matches!(call.func.name(), "any_eq" | "all_ne") => {
+            any_of(call, named).or_else(|| by_sample(predicate, named)).unwrap_or(OTHER)
         }
         Expr::ScalarFunction(call) if within(call).is_some() => {
             within(call).map_or(OTHER, |all| selectivity(all, named))
@@ -207,6 +211,21 @@ fn in_list(list: &datafusion_expr::expr::InList, named: &Named) -> Option<f64> {
         share += equality(profile, value(item)?);
     }
     Some(if list.negated { 1.0 - profile.null_fraction - share } else { share })
+}
+
+/// `x = ANY (array)`, or `x <> ALL (array)`.
+fn any_of(call: &ScalarFunction, named: &Named) -> Option<f64> {
+    let [Expr::Column(column), array] = call.args.as_slice() else { return None };
+    let (profile, ScalarValue::List(list)) = (named.column(column)?, value(array)?) else {
+        return None;
+    };
+    let elements = list.is_valid(0).then(|| list.value(0))?;
+    let known = (0..elements.len()).filter(|at| elements.is_valid(*at));
+    let mut share = 0.0;
+    for at in known {
+        share += equality(profile, &ScalarValue::try_from_array(&elements, at).ok()?);
+    }
+    Some(if call.func.name() == "all_ne" { 1.0 - profile.null_fraction - share } else { share })
 }
 
 /// Evaluates a predicate over one column on the values that the statistics keep of it: right for

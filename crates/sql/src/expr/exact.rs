@@ -16,14 +16,15 @@ use arrow_schema::{ArrowError, DataType, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, Operator};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{
     BinaryExpr, CastExpr, InListExpr, LikeExpr, Literal, NegativeExpr,
 };
+use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use types::{SqlError, SqlState};
 
 use crate::cast::own::OwnCast;
 use crate::cast::strict::STRICT_CAST;
+use crate::expr::any_of::AnyOf;
 use crate::expr::compared::compared;
 use crate::expr::elements::CastElements;
 use crate::expr::liked::Liked;
@@ -51,6 +52,11 @@ pub(super) fn harden(
         if let Some(list) = downcast::<InListExpr>(&node) {
             let listed = Listed::of(list);
             return Ok(listed.map_or(Transformed::no(node), |l| Transformed::yes(Arc::new(l) as _)));
+        }
+        if let Some(call) = downcast::<ScalarFunctionExpr>(&node)
+            && let Some(any) = AnyOf::of(call, schema)?
+        {
+            return Ok(Transformed::yes(Arc::new(any) as _));
         }
         if let Some(negative) = downcast::<NegativeExpr>(&node) {
             let arg = Arc::clone(negative.arg());

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan};
 use plan::{Bindings, Parameters, Plan};
@@ -19,9 +20,11 @@ use types::{Datum, SqlError, SqlResult, zone};
 use super::admitted::{is_made_of_parameters, is_parameter};
 use super::made::{Made, evaluated, of_number};
 use super::{Generic, is_as_good};
+use crate::analyze::typing::elements::is_number;
 use crate::cast::exact::exactly;
 use crate::error::from_library;
 use crate::expr::runtime_parameter::parameter;
+use crate::functions::scalar::arrays::list_of;
 use crate::logical::run::limited;
 use crate::optimize::shared;
 use crate::optimize::values::{is_comparison, is_limited_by_parameters, read_by};
@@ -35,6 +38,10 @@ use crate::walk::nodes::{Nodes, erased};
 /// A plan with parameters that costs more is made for its values: it takes longer than planning,
 /// and conditions on constants are tested faster than those on parameters.
 const COST_MAX_US: f64 = 10_000.0;
+
+/// Planning takes so much longer for each byte of values: an element of a list becomes an expression,
+/// which many look at.
+const PLANNING_US_PER_BYTE: f64 = 2.0;
 
 /// A physical plan for all values.
 pub(super) struct PhysicalPlan {
@@ -54,7 +61,9 @@ impl PhysicalPlan {
         own: &Plan,
         options: &PlannerOptions,
     ) -> SqlResult<Option<PhysicalPlan>> {
-        if generic.parameter_count > 0 && own.root.cost > COST_MAX_US {
+        let bytes = given.iter().map(bytes).sum::<usize>() as f64;
+        let cost_max = COST_MAX_US + PLANNING_US_PER_BYTE * bytes;
+        if generic.parameter_count > 0 && own.root.cost > cost_max {
             return Ok(None);
         }
         let mut making = Making { given, made: vec![], fixed: vec![] };
@@ -98,6 +107,14 @@ impl PhysicalPlan {
         let (root, node_count) = (Arc::clone(&self.plan.root), self.plan.node_count);
         let program = self.plan.program.clone();
         Some(Plan { root, node_count, bindings: Some(Arc::new(bindings)), program })
+    }
+}
+
+fn bytes(value: &Parameter) -> usize {
+    match &value.value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytes(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 
@@ -168,7 +185,11 @@ impl Making<'_> {
     /// parameters alone.
     fn placed(&mut self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
         expr.transform_down(|part| {
-            if let Some(compared) = self.compared(&part, schema)? {
+            let compared = match self.compared(&part, schema)? {
+                None => self.compared_with_array(&part, schema)?,
+                compared => compared,
+            };
+            if let Some(compared) = compared {
                 return Ok(Transformed::new(compared, true, TreeNodeRecursion::Jump));
             }
             match is_made_of_parameters(&part)? {
@@ -208,6 +229,26 @@ impl Making<'_> {
         let value = self.parameter(value.as_ref().clone(), found, true);
         let (left, right) = (Box::new(column.clone()), Box::new(value));
         Ok(Some(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+    }
+
+    /// A value that is compared with the elements of an array has elements of its type.
+    fn compared_with_array(&mut self, expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+        let Expr::ScalarFunction(call) = expr else { return Ok(None) };
+        let [value, array] = call.args.as_slice() else { return Ok(None) };
+        let is_it = matches!(call.func.name(), "any_eq" | "all_ne");
+        if !is_it || is_made_of_parameters(value)? || !is_made_of_parameters(array)? {
+            return Ok(None);
+        }
+        let value = widened(value).unwrap_or(value);
+        let ty = value.get_type(schema)?;
+        let Some(ScalarValue::List(list)) = evaluated(array, self.given)? else { return Ok(None) };
+        let is_alike = list.value_type() == ty || is_number(&list.value_type()) && is_number(&ty);
+        let found = is_alike.then(|| exactly(&ScalarValue::List(list), &list_of(&ty))).flatten();
+        let Some(found) = found else { return Ok(None) };
+        let array = self.parameter(array.clone(), found, true);
+        let value = self.placed(value.clone(), schema)?;
+        let call = ScalarFunction::new_udf(Arc::clone(&call.func), vec![value, array]);
+        Ok(Some(Expr::ScalarFunction(call)))
     }
 
     fn parameter(&mut self, expr: Expr, value: ScalarValue, is_converted: bool) -> Expr {

@@ -76,6 +76,10 @@ fn planned(
         {
             return Err(SqlError::unsupported("a parameter as the number of rows of a subquery"));
         }
+        let bound = match config.values {
+            Some(_) => crate::optimize::values::without_null_tests(bound)?,
+            None => bound,
+        };
         let mut shared = vec![];
         let mut finish = |query, name: &str| {
             let plan = finished(query, &config, options)?;

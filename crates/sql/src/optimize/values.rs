@@ -16,7 +16,7 @@ use datafusion_expr::expr::{Cast, Placeholder};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
-use types::{Datum, SqlError, SqlResult};
+use types::{Datum, SqlResult};
 
 use crate::analyze::typing::elements::as_list_of_constant;
 use crate::error::from_library;
@@ -37,9 +37,6 @@ pub(crate) fn all(
     now_us: Option<i64>,
 ) -> SqlResult<Vec<Parameter>> {
     let mut values = parameters[..count.min(parameters.len())].to_vec();
-    if values.iter().any(Parameter::is_null) {
-        return Err(SqlError::internal("a generic plan has no null"));
-    }
     let moments = now_us.and_then(clock::texts).into_iter().flatten();
     values.extend(moments.map(Parameter::unknown));
     Ok(values)
@@ -67,6 +64,30 @@ pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<
         true => limited(bound),
         false => Ok(bound),
     }
+}
+
+/// The plan without tests of parameters for nulls: one that is null is a constant of its plan, and
+/// no parameter.
+pub(crate) fn without_null_tests(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let answer = |expr: Expr| match is_null_test(&expr) {
+        Some(value) => Ok(Transformed::yes(Expr::Literal(ScalarValue::from(value), None))),
+        None => Ok(Transformed::no(expr)),
+    };
+    replaced(plan, &|expr| is_null_test(expr).is_some(), &answer).map_err(from_library)
+}
+
+/// The value of a test of a parameter for null, also behind a cast.
+fn is_null_test(expr: &Expr) -> Option<bool> {
+    let (of, value) = match expr {
+        Expr::IsNull(of) => (of, false),
+        Expr::IsNotNull(of) => (of, true),
+        _ => return None,
+    };
+    let of = match &**of {
+        Expr::Cast(cast) => &cast.expr,
+        _ => of,
+    };
+    is_parameter(of).then_some(value)
 }
 
 /// The plan with lists in the places of comparisons with arrays that have become constants.
@@ -172,6 +193,10 @@ pub(crate) fn literal(parameter: &Parameter, field: &arrow_schema::FieldRef) -> 
 
 /// The value as it is, where it is one of the type already.
 pub(crate) fn of_type(parameter: &Parameter, wanted: &DataType) -> Option<ScalarValue> {
+    if let (Datum::Text(_), DataType::List(_)) = (&parameter.value, wanted) {
+        let ty = parameter.ty.filter(|ty| ty.arrow() == *wanted)?;
+        return ScalarValue::try_from_array(&parameter.value.vector(ty).ok()?, 0).ok();
+    }
     let is_it = parameter.ty.is_some_and(|ty| ty.arrow() == *wanted && parameter.value.is_of(ty));
     let value = match &parameter.value {
         Datum::Bool(value) => ScalarValue::Boolean(Some(*value)),

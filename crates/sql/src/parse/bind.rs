@@ -110,8 +110,9 @@ impl Template {
         statement.set_bound(Bound { template, parameters, text, generic: None });
     }
 
-    /// The statement with its parameters where they are, of the types that these have; `None` where one is not
-    /// admitted or must be known to plan, or where a text speaks of the moment.
+    /// The statement with its parameters where they are, of the types that these have, and with
+    /// nulls for those that are null; `None` where one is not admitted or must be known to plan, or
+    /// where a text speaks of the moment.
     pub(crate) fn generic(&self, parameters: &[Parameter]) -> SqlResult<Option<Statement>> {
         for token in self.tokens.iter() {
             let is_free = match &token.token {
@@ -125,8 +126,12 @@ impl Template {
             }
         }
         let mut statement = self.unbound()?;
-        let kept = |number: usize, place: ValueWithSpan, _: bool| {
-            Ok(of_type(parameters.get(number).unwrap_or(&Parameter::default()), place))
+        let kept = |number: usize, place: ValueWithSpan, is_counted: bool| {
+            Ok(match parameters.get(number) {
+                Some(null) if null.is_null() => literal(null, place, is_counted),
+                Some(parameter) => of_type(parameter, place),
+                None => Expr::Value(place),
+            })
         };
         Places::new(&kept).fill(&mut statement)?;
         Ok(Some(statement))
@@ -194,10 +199,11 @@ fn is_of_the_moment(token: &Token) -> bool {
     !matches!(token, Token::Word(_) | Token::Number(..)) && speaks_of_now(&token.to_string())
 }
 
-/// Whether a parameter is one that a generic plan may have: not null, and of a type whose literals are typed
-/// without a look at their text. Those of `char(n)` lose their blanks, and arrays become lists.
+/// Whether a parameter is one that a generic plan may have: null, or of a type whose literals are
+/// typed without a look at their text. Those of `char(n)` lose their blanks.
 fn is_admitted(parameter: &Parameter) -> bool {
     let is_known =
         parameter.ty.is_some_and(|ty| !matches!(ty, LogicalType::Char(_) | LogicalType::Oid));
-    is_known && !parameter.is_null() && parameter.told.is_none_or(|told| told == oid::VARCHAR)
+    let is_told = parameter.told.is_none_or(|told| told == oid::VARCHAR);
+    parameter.is_null() || is_known && is_told
 }

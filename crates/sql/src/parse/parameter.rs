@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use types::{Datum, LogicalType, SqlResult, oid};
+use types::{Datum, LogicalType, SqlResult, array, oid};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,10 +18,17 @@ pub struct Parameter {
 
 impl Parameter {
     /// A value of the type of this number; 0 is an unknown literal. One of `char(n)` loses the
-    /// blanks at its end, which do not count there, and which no column of that type holds.
+    /// blanks at its end, which do not count there, and which no column of that type holds; so do
+    /// the elements of an array of such.
     pub fn of_type(oid: u32, mut value: Datum) -> Parameter {
-        if let (Datum::Text(text), oid::BPCHAR) = (&mut value, oid) {
-            text.truncate(text.trim_end_matches(' ').len());
+        match &mut value {
+            Datum::Text(text) if oid == oid::BPCHAR => {
+                text.truncate(text.trim_end_matches(' ').len());
+            }
+            Datum::Text(text) if oid::element_of(oid) == Some(oid::BPCHAR) => {
+                *text = array::without_blanks(text).unwrap_or_else(|| std::mem::take(text));
+            }
+            _ => {}
         }
         let ty = match oid {
             // As many digits as are given.

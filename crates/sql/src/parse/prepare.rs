@@ -68,6 +68,13 @@ fn type_number(ty: &ast::DataType) -> SqlResult<u32> {
         // The digits are those of the value.
         D::Numeric(_) | D::Decimal(_) | D::Dec(_) => Ok(oid::NUMERIC),
         D::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(0),
+        D::Custom(name, _) if name.to_string().eq_ignore_ascii_case("bpchar") => Ok(oid::BPCHAR),
+        D::Array(ast::ArrayElemTypeDef::SquareBracket(element, _))
+            if type_number(element)? == oid::BPCHAR =>
+        {
+            let array = oid::array_of(oid::BPCHAR);
+            array.ok_or_else(|| SqlError::internal("there are arrays of char(n)"))
+        }
         other => Ok(oid::of_logical(column_type(other)?).oid),
     }
 }

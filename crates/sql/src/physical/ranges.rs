@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
+use arrow_array::Array;
+use arrow_ord::sort::sort;
 use datafusion_common::ScalarValue;
+use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::utils::split_binary;
 use datafusion_expr::{Expr, Operator};
 use plan::KeyRange;
@@ -77,6 +80,10 @@ pub(super) fn demands(
                 .into_iter()
                 .collect()
         }
+        Expr::ScalarFunction(call) if call.func.name() == "any_eq" => any_of(call, def, valued)
+            .map(|(column, kind)| demand(column, kind, true))
+            .into_iter()
+            .collect(),
         Expr::Like(like) if !like.negated && !like.case_insensitive => {
             like_prefix(like, def, valued)
                 .map(|(column, kind)| demand(column, kind, false))
@@ -132,6 +139,37 @@ fn in_list(
     }
     sort_distinct(&mut values)?;
     Some((ordinal?, DemandKind::OneOf(values)))
+}
+
+/// `x = ANY (array)`: nulls among the elements are equal to nothing.
+fn any_of(
+    call: &ScalarFunction,
+    def: &TableDef,
+    valued: Valued<'_>,
+) -> Option<(usize, DemandKind)> {
+    let [Expr::Column(column), array] = call.args.as_slice() else { return None };
+    let ScalarValue::List(list) = valued.value(array)? else { return None };
+    let ordinal = def.schema.ordinal(&column.name)?;
+    let ty = def.schema.columns[ordinal].ty.arrow();
+    let elements = list.is_valid(0).then(|| list.value(0))?;
+    if elements.len() > RANGES_MAX || ty.is_floating() {
+        return None;
+    }
+    // In order as a vector, nulls first: single values are slow to compare.
+    let elements = sort(&elements, None).ok()?;
+    let is_it = *elements.data_type() == ty;
+    let mut values = Vec::with_capacity(elements.len());
+    for at in elements.null_count()..elements.len() {
+        let value = ScalarValue::try_from_array(&elements, at).ok()?;
+        let value = if is_it { value } else { exactly(&value, &ty)? };
+        if values.last() != Some(&value) {
+            values.push(value);
+        }
+    }
+    if !is_it {
+        sort_distinct(&mut values)?;
+    }
+    Some((ordinal, DemandKind::OneOf(values)))
 }
 
 /// `x = 1 OR x = 2 OR ..`, all on one column.

@@ -29,8 +29,12 @@ pub(crate) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Optio
     };
     let [value, array] = given.args.as_slice() else { return Ok(None) };
     let ty = value.get_type(schema)?;
-    if let Some(elements) = cast_one_by_one(array, &ty) {
-        return Ok(Some(Expr::InList(InList::new(Box::new(value.clone()), elements, negated))));
+    let each = match cast_one_by_one(array, &ty) {
+        None => of_type(array, &ty, schema)?,
+        each => each,
+    };
+    if let Some(each) = each {
+        return Ok(Some(Expr::InList(InList::new(Box::new(value.clone()), each, negated))));
     }
     let elements = elements(array, &ty)?;
     Ok(elements.map(|elements| list(value, elements, negated)))
@@ -69,7 +73,7 @@ fn typed(element: ScalarValue, ty: &DataType) -> Option<ScalarValue> {
 }
 
 /// True if values are equal where casts make them so, whatever the session's settings.
-fn is_number(ty: &DataType) -> bool {
+pub(crate) fn is_number(ty: &DataType) -> bool {
     matches!(ty, DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::Decimal128(..))
 }
 
@@ -94,6 +98,20 @@ fn cast_one_by_one(array: &Expr, value: &DataType) -> Option<Vec<Expr>> {
     let is_listed = is_it && (1..=ELEMENTS_MAX).contains(&call.args.len());
     let cast = |e: &Expr| Expr::Cast(Cast::new(Box::new(e.clone()), value.clone()));
     is_listed.then(|| call.args.iter().map(cast).collect())
+}
+
+/// The elements of an array that is written one by one, if all are of the value's type.
+fn of_type(array: &Expr, value: &DataType, schema: &DFSchema) -> Result<Option<Vec<Expr>>> {
+    let Expr::ScalarFunction(call) = array else { return Ok(None) };
+    if call.func.name() != "make_array" || !(1..=ELEMENTS_MAX).contains(&call.args.len()) {
+        return Ok(None);
+    }
+    for element in &call.args {
+        if element.get_type(schema)? != *value {
+            return Ok(None);
+        }
+    }
+    Ok(Some(call.args.clone()))
 }
 
 fn elements(array: &Expr, value: &DataType) -> Result<Option<Vec<ScalarValue>>> {
