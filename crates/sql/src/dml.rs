@@ -19,7 +19,7 @@ pub use assign::{
     assign, equal, is_assignable, is_of_column, or_null, refuse_null_cells, refuse_nulls,
 };
 pub use compiled::{Compiled, Execution, RowRules};
-pub use conflict::{Conflict, ConflictAction};
+pub use conflict::{Assignments, Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, converted, returning};
 pub use locked::{LockedQuery, LockedTable, ROWS_PER_WANTED};

@@ -14,6 +14,7 @@ use types::SqlResult;
 use types::cells::Cells;
 
 use super::change::{Change, commit};
+use super::conflict::OnConflict;
 use super::constraints::checked_by;
 use super::foreign;
 use super::insert::write;
@@ -70,7 +71,7 @@ pub(super) async fn insert(
     execution: &Execution,
 ) -> SqlResult<Option<StatementResult>> {
     let Some(entry) = entry(writing, execution) else { return Ok(None) };
-    let Some(rows) = execution.inserted(&writing.catalog)? else { return Ok(None) };
+    let Some((rows, values)) = execution.inserted(&writing.catalog)? else { return Ok(None) };
     let rows = match execution.rules().is_empty() {
         true => NewRows::Cells(rows),
         false => {
@@ -79,7 +80,8 @@ pub(super) async fn insert(
             NewRows::Vectors(checked_by(execution.rules(), &entry.def, rows)?)
         }
     };
-    let (conflict, returning) = (execution.conflict(), execution.returning());
+    let on_conflict = |conflict| OnConflict { conflict, values: &values };
+    let (conflict, returning) = (execution.conflict().map(on_conflict), execution.returning());
     write(writing, &entry, rows, conflict, returning).await.map(Some)
 }
 

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sql::dml::{Conflict, ConflictAction};
+use sql::dml::{Assignments, Conflict, ConflictAction};
 use txn::locks::mode::{LockKey, LockMode};
 use txn::waiting::{give_way, unless_cancelled};
+use types::cells::Cells;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::change::Change;
@@ -26,6 +27,13 @@ pub(super) struct Planned {
     updated: Rows,
     /// Where the rows that are written stand, inserted ones first, in the order of the statement.
     pub(super) order: Option<Vec<u32>>,
+}
+
+/// What is done about conflicts, with the values of an execution as one row.
+#[derive(Clone, Copy)]
+pub(super) struct OnConflict<'a> {
+    pub(super) conflict: &'a Conflict,
+    pub(super) values: &'a Cells,
 }
 
 /// Stored rows in the way of those that are to be inserted.
@@ -79,8 +87,9 @@ pub(super) async fn resolve(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     rows: NewRows,
-    conflict: &Conflict,
+    on_conflict: OnConflict<'_>,
 ) -> SqlResult<Planned> {
+    let OnConflict { conflict, values } = on_conflict;
     if let Some(constraint) = conflict.deferrable.as_ref().filter(|_| !rows.is_empty()) {
         return Err(deferrable_arbiter(entry, constraint));
     }
@@ -88,7 +97,7 @@ pub(super) async fn resolve(
     let Blocked { by, repeated } = blocked(writing, entry, &rows, conflict).await?;
     let is_free = |row: &u32| by[*row as usize].is_none() && !repeated[*row as usize];
     let kept: Vec<u32> = (0..rows.len() as u32).filter(is_free).collect();
-    let ConflictAction::Update(_) = &conflict.action else {
+    let ConflictAction::Update(assignments) = &conflict.action else {
         return Ok(Planned::all(entry, rows.take(&kept)?));
     };
     if by.iter().zip(&repeated).any(|(by, is_repeated)| by.is_none() && *is_repeated) {
@@ -102,8 +111,10 @@ pub(super) async fn resolve(
     };
     writing.lock(keys.iter().map(lock).collect()).await?;
     let (mut removed, mut updated, mut written) = (vec![], vec![], kept.clone());
-    for (excluded, keys) in excluded.chunks(ROWS_AT_ONCE).zip(keys.chunks(ROWS_AT_ONCE)) {
-        let (old, new, places) = changed(writing, entry, (&rows, excluded, keys), conflict).await?;
+    let at_once = ROWS_AT_ONCE.min(assignments.rows_at_once(values));
+    for (excluded, keys) in excluded.chunks(at_once).zip(keys.chunks(at_once)) {
+        let rows = (&rows, excluded, keys);
+        let (old, new, places) = changed(writing, entry, rows, (assignments, values)).await?;
         removed.push(old);
         updated.push(new);
         written.extend(places);
@@ -170,11 +181,8 @@ async fn changed(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     (rows, excluded, keys): (&NewRows, &[u32], &[Vec<u8>]),
-    conflict: &Conflict,
+    (assignments, values): (&Assignments, &Cells),
 ) -> SqlResult<(Rows, Rows, Vec<u32>)> {
-    let ConflictAction::Update(assignments) = &conflict.action else {
-        return Ok((Rows::none(entry), Rows::none(entry), vec![]));
-    };
     // Several rows may be in conflict with one.
     let mut distinct = keys.to_vec();
     distinct.sort_unstable();
@@ -184,7 +192,7 @@ async fn changed(
     // They may have to be downloaded.
     let stored = stored_rows(writing.snapshot(), entry, &distinct);
     let stored = unless_cancelled(&writing.cancel, stored).await??.take(&places);
-    let (updated, held) = assignments.apply(&stored, &rows.cells(excluded)?)?;
+    let (updated, held) = assignments.apply(&stored, &rows.cells(excluded)?, values)?;
     let places: Vec<u32> = held.iter().map(|at| excluded[*at as usize]).collect();
     let (removed, updated) = (stored.take(&held), Rows::of_cells(entry, updated));
     let mut updated = checked_rows(&entry.def, &writing.catalog, updated)?;

@@ -6,10 +6,11 @@ use arrow_array::RecordBatch;
 use sql::dml::{Conflict, Defaults, RowExprs, returning};
 use sql::parse::{Insert, Statement};
 use sql::{Bound, InsertRows, RowChange, insert_rows, rows_of_query};
+use types::cells::Cells;
 use types::{SqlError, SqlResult};
 
 use super::change::commit;
-use super::conflict::{Planned, resolve};
+use super::conflict::{OnConflict, Planned, resolve};
 use super::constraints::checked;
 use super::incoming::{Source, insert_query, may_stream};
 use super::outcome::outcome;
@@ -74,7 +75,9 @@ async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<State
         }
     };
     let rows = NewRows::Vectors(checked(&entry.def, catalog, rows)?);
-    write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
+    let values = &Cells::default();
+    let conflict = conflict.as_ref().map(|conflict| OnConflict { conflict, values });
+    write(writing, &entry, rows, conflict, returning.as_ref()).await
 }
 
 /// The same by a plan that was made before.
@@ -113,7 +116,9 @@ async fn add(
     let found = writing.found_together(finding).await?;
     let rows = rows_of_query(&entry.def, ordinals, &found, insert, &mut defaults)?;
     let rows = NewRows::Vectors(checked(&entry.def, &writing.catalog, rows)?);
-    write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
+    let values = &Cells::default();
+    let conflict = conflict.as_ref().map(|conflict| OnConflict { conflict, values });
+    write(writing, &entry, rows, conflict, returning.as_ref()).await
 }
 
 /// Inserts whole rows, which fulfil what single rows must.
@@ -121,7 +126,7 @@ pub(super) async fn write(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     rows: NewRows,
-    conflict: Option<&Conflict>,
+    conflict: Option<OnConflict<'_>>,
     returning: Option<&RowExprs>,
 ) -> SqlResult<StatementResult> {
     let planned = match conflict {

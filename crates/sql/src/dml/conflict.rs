@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use datafusion_common::DFSchema;
 use plan::catalog::TableDef;
 use plan::constraints::Deferral;
 use types::cells::Cells;
@@ -17,6 +18,9 @@ use crate::dml::insert::unknown_column;
 use crate::error::from_library;
 use crate::parse::dml;
 use crate::parse::dml::{Arbiter, Insert};
+
+/// Bytes of values beside rows that change together.
+const BYTES_MAX: usize = 1 << 20;
 
 /// What an `INSERT` does about rows that are there already.
 pub struct Conflict {
@@ -39,8 +43,10 @@ pub enum ConflictAction {
 /// The assignments of `DO UPDATE`, over the stored row and the one that was to be inserted.
 pub struct Assignments {
     table: Arc<TableDef>,
-    /// The columns of the stored row, then those of the other one.
+    /// The columns of the stored row, then those of the other one, then the values that are named.
     inputs: SchemaRef,
+    /// Places of these among the values of an execution.
+    given: Vec<usize>,
     values: Vec<(usize, Formula)>,
     condition: Option<Formula>,
 }
@@ -51,6 +57,16 @@ impl Conflict {
     /// Errors: 42P10 when no unique constraint fits, 42704 for an unknown constraint, 42703 and
     /// others for what binding says.
     pub fn of(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<Option<Conflict>> {
+        let values = Given { schema: DFSchema::empty(), places: vec![] };
+        Conflict::with_values(insert, catalog, values)
+    }
+
+    /// The same of expressions that name values of an execution.
+    pub(super) fn with_values(
+        insert: &Insert,
+        catalog: &dyn Catalog,
+        values: Given,
+    ) -> SqlResult<Option<Conflict>> {
         let Some(conflict) = &insert.conflict else { return Ok(None) };
         let Some(table) = catalog.table(&insert.table) else {
             return Err(missing::table_not_found(catalog, &insert.table));
@@ -62,13 +78,15 @@ impl Conflict {
         };
         let alias = insert.alias.as_deref().unwrap_or(&insert.table);
         let stored = qualified(&table, alias)?;
-        let schema = stored.join(&qualified(&table, "excluded")?).map_err(from_library)?;
+        let both = stored.join(&qualified(&table, "excluded")?).map_err(from_library)?;
+        let schema = both.join(&values.schema).map_err(from_library)?;
         let inputs: SchemaRef = Arc::new(schema.as_arrow().clone());
         let formula = |expr| Ok(Formula::new(compiled(expr, &schema, catalog)?, &inputs));
         let value = |a: &dml::Assignment| {
             let (ordinal, value) = assigned(&table, &a.column, &a.value)?;
             Ok((ordinal, formula(value)?))
         };
+        let given = values.places;
         let values = assignments.iter().map(value).collect::<SqlResult<_>>()?;
         let condition = selection.clone().map(formula).transpose()?;
         let is_condition = |of: &Formula| of.is_truth() || of.data_type().is_null();
@@ -76,9 +94,17 @@ impl Conflict {
             let message = "argument of WHERE must be type boolean";
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
         }
-        let action = ConflictAction::Update(Assignments { table, inputs, values, condition });
+        let action =
+            ConflictAction::Update(Assignments { table, inputs, given, values, condition });
         Ok(Some(Conflict { keys, deferrable, action }))
     }
+}
+
+/// Values of an execution that expressions name, as columns.
+pub(super) struct Given {
+    pub schema: DFSchema,
+    /// Their places among all values.
+    pub places: Vec<usize>,
 }
 
 /// The constraints that an `ON CONFLICT` is about.
@@ -155,14 +181,28 @@ fn arbiters(target: &Arbiter, table: &TableDef) -> SqlResult<Arbiters> {
 }
 
 impl Assignments {
+    /// So many rows have the values that are named beside each, which are in no account.
+    pub fn rows_at_once(&self, values: &Cells) -> usize {
+        match self.given.is_empty() {
+            true => usize::MAX,
+            false => (BYTES_MAX / values.memory().max(1)).max(1),
+        }
+    }
+
     /// The stored rows that change as they become, and which these are. A row belongs to the excluded
     /// one at its place. Both have all columns of the table in order; the stored ones, and what they
-    /// become, a row id behind them where the table has one.
+    /// become, a row id behind them where the table has one. `values` are those of the execution, as
+    /// one row.
     ///
     /// # Errors
     /// Those of computing and assigning the values; 23502.
-    pub fn apply(&self, stored: &Cells, excluded: &Cells) -> SqlResult<(Cells, Vec<u32>)> {
-        let inputs = self.beside(stored, excluded);
+    pub fn apply(
+        &self,
+        stored: &Cells,
+        excluded: &Cells,
+        values: &Cells,
+    ) -> SqlResult<(Cells, Vec<u32>)> {
+        let inputs = self.beside(stored, excluded, values);
         let Some(condition) = &self.condition else {
             let all = (0..stored.len() as u32).collect();
             return Ok((self.changed(stored, &inputs)?, all));
@@ -172,7 +212,7 @@ impl Assignments {
         }
         let held = condition.values(&inputs)?.held(stored.len())?;
         let (stored, excluded) = (stored.copied(&held), excluded.copied(&held));
-        Ok((self.changed(&stored, &self.beside(&stored, &excluded))?, held))
+        Ok((self.changed(&stored, &self.beside(&stored, &excluded, values))?, held))
     }
 
     /// The stored rows as they become.
@@ -187,12 +227,13 @@ impl Assignments {
         Ok(changed)
     }
 
-    fn beside(&self, stored: &Cells, excluded: &Cells) -> Inputs<'_> {
+    fn beside(&self, stored: &Cells, excluded: &Cells, values: &Cells) -> Inputs<'_> {
         let count = self.table.schema.columns.len();
-        let mut both = Cells::new(2 * count);
+        let mut both = Cells::new(2 * count + self.given.len());
         for row in 0..stored.len() {
-            let values = stored.row(row).take(count).chain(excluded.row(row).take(count));
-            values.for_each(|value| both.push(value));
+            let rows = stored.row(row).take(count).chain(excluded.row(row).take(count));
+            let given = self.given.iter().map(|place| values.value(0, *place));
+            rows.chain(given).for_each(|value| both.push(value));
             both.end_row();
         }
         Inputs::new(&self.inputs, both)

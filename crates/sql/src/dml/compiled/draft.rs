@@ -1,6 +1,7 @@
 //! A statement while it is compiled.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion_common::DFSchema;
@@ -14,7 +15,7 @@ use super::key::Key;
 use super::values::{Values, placed};
 use super::{FoundBy, Work};
 use crate::catalog::Catalog;
-use crate::dml::conflict::Conflict;
+use crate::dml::conflict::{Conflict, Given};
 use crate::dml::expressions::{compiled, qualified};
 use crate::dml::formula::Formula;
 use crate::dml::target::assigned;
@@ -77,17 +78,45 @@ impl Draft<'_> {
         Ok(found_by.map(|found_by| (Work::Delete { found_by }, self.values)))
     }
 
-    fn insert(self, insert: &Insert) -> Drafted {
+    fn insert(mut self, insert: &Insert) -> Drafted {
+        let update = insert.conflict.as_ref().and_then(|conflict| conflict.update.as_ref());
+        for Assignment { column, value } in update.iter().flat_map(|(assignments, _)| assignments) {
+            if let Some(ordinal) = self.table.schema.ordinal(column) {
+                self.values.settle(value, self.table.schema.columns[ordinal].ty);
+            }
+        }
         let names = [self.alias, "excluded"];
-        let scope = Scope::of_row(self.table, &names);
+        let scope = Scope {
+            values: Some(&self.values),
+            constants: Some(self.constants),
+            ..Scope::of_row(self.table, &names)
+        };
         if !insert.conflict.as_ref().is_none_or(|conflict| scope.admits_conflict(conflict)) {
             return Ok(None);
         }
-        let conflict = Conflict::of(insert, self.catalog)?;
         let Some(rows) = Inserted::of(insert, self.table, &self.values, self.catalog)? else {
             return Ok(None);
         };
+        let conflict = self.conflict(insert)?;
         Ok(Some((Work::Insert { rows: Box::new(rows), conflict }, self.values)))
+    }
+
+    /// What is done about conflicts, with columns in the places of parameters.
+    fn conflict(&self, insert: &Insert) -> SqlResult<Option<Conflict>> {
+        let mut over = insert.clone();
+        let mut places = BTreeSet::new();
+        if let Some((assignments, condition)) =
+            over.conflict.as_mut().and_then(|conflict| conflict.update.as_mut())
+        {
+            let values = assignments.iter_mut().map(|assignment| &mut assignment.value);
+            for expr in values.chain(condition) {
+                places.extend(self.values.places(expr));
+                *expr = placed(expr.clone());
+            }
+        }
+        let places: Vec<usize> = places.into_iter().collect();
+        let given = Given { schema: self.values.schema_of(&places)?, places };
+        Conflict::with_values(&over, self.catalog, given)
     }
 
     /// The key of the rows that a condition is about, and what else it asks of them.

@@ -161,16 +161,18 @@ impl Execution {
         Ok(updated)
     }
 
-    /// The rows of an `INSERT`, but for generated columns; `None` where the planned road has to say what
-    /// is wrong with its values. No number of a sequence is taken then.
+    /// The rows of an `INSERT`, but for generated columns, and its values as in [`Execution::values`];
+    /// `None` where the planned road has to say what is wrong with its values. No number of a sequence
+    /// is taken then.
     ///
     /// # Errors
     /// What defaults say; 23502.
-    pub fn inserted(&self, catalog: &dyn Catalog) -> SqlResult<Option<Cells>> {
+    pub fn inserted(&self, catalog: &dyn Catalog) -> SqlResult<Option<(Cells, Cells)>> {
         let Work::Insert { rows, .. } = &self.compiled.work else { return Ok(None) };
         let Ok(values) = self.values(catalog) else { return Ok(None) };
         let values = Inputs::new(&self.compiled.value_schema, values);
-        rows.rows(&self.compiled.table, &values, &self.values, catalog)
+        let rows = rows.rows(&self.compiled.table, &values, &self.values, catalog)?;
+        Ok(rows.map(|rows| (rows, values.into_rows())))
     }
 
     /// The values as one row.

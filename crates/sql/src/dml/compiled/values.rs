@@ -8,12 +8,12 @@ use datafusion_sql::sqlparser::ast::{self, FunctionArguments, Ident};
 use types::cells::{Cells, Value};
 use types::{LogicalType, SqlResult, oid};
 
-use crate::error::from_library;
+use crate::error::{from_arrow, from_library};
 use crate::parse::object_name::last_name;
 use crate::parse::parameter::Parameter;
 use crate::point::placeholder;
 use crate::quote::unspelled::unspelled;
-use crate::walk::visit_expressions_mut;
+use crate::walk::{visit_expressions, visit_expressions_mut};
 
 /// What the row of the values is called: no table has this name.
 fn relation() -> String {
@@ -78,6 +78,24 @@ impl Values {
 
     pub(super) fn schema(&self) -> SqlResult<DFSchema> {
         DFSchema::try_from_qualified_schema(relation(), &self.arrow()).map_err(from_library)
+    }
+
+    /// The columns at some places.
+    pub(super) fn schema_of(&self, places: &[usize]) -> SqlResult<DFSchema> {
+        let columns = self.arrow().project(places).map_err(from_arrow)?;
+        DFSchema::try_from_qualified_schema(relation(), &columns).map_err(from_library)
+    }
+
+    /// The places of columns that stand for parameters of an expression, and for the clock.
+    pub(super) fn places(&self, expr: &ast::Expr) -> Vec<usize> {
+        let mut places = vec![];
+        // The visit itself never stops.
+        let _ = visit_expressions(expr, |part| {
+            places.extend(placeholder(part));
+            places.extend(is_now(part).then_some(self.types.len()));
+            ControlFlow::<()>::Continue(())
+        });
+        places
     }
 
     /// The columns of the row.
