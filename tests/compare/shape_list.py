@@ -1,6 +1,7 @@
 """Statements as applications and mappers send them, as scripts of pgbench.
 
-`SETUP` makes the tables; `SHAPES` has a script by its name. A variable that pgbench sets is a parameter in the extended
+`SETUP` makes the tables; `SHAPES` has a script by its name, `MORE` others that stand for no figure of the issue and are
+there to see what the first ones do not. A variable that pgbench sets is a parameter in the extended
 protocol. A shape with a list of more keys than pgbench has parameters for is written out.
 """
 
@@ -117,3 +118,39 @@ WRITES = {
 }
 
 SHAPES = READS | WRITES
+
+MORE = {
+    "group by": OWNER + "select kind, count(*) from item where owner = :o group by kind;",
+    "group by, order": OWNER + "select stock % 5 as rest, sum(price) from item where owner = :o group by stock % 5 "
+                       "order by rest;",
+    "HAVING": OWNER + "select owner, max(price) from item where owner between :o and :o + 3 group by owner "
+              "having count(*) > 10;",
+    "DISTINCT": OWNER + "select distinct kind from item where owner = :o;",
+    "count distinct": OWNER + "select count(distinct kind) from item where owner = :o;",
+    "UNION": KEY + "select id from item where id = :k union select id from seen where id = :k;",
+    "UNION ALL": KEY + "select id from item where id = :k union all select id from seen where id = :k;",
+    "EXCEPT": OWNER + "select kind from item where owner = :o except select 'kind 1';",
+    "window": OWNER + "select id, row_number() over (order by price desc) from item where owner = :o;",
+    "order by no key": OWNER + "select id, price from item where owner = :o order by price desc limit 5;",
+    "string_agg": OWNER + "select string_agg(kind, ',' order by id) from item where owner = :o;",
+    "join by no key": KEY + "select a.id, b.id from item a join item b on b.owner = a.owner where a.id = :k;",
+    "groups of a left join": OWNER + "select o.id, count(i.id) from owner o left join item i on i.owner = o.id "
+                             "where o.id = :o group by o.id;",
+    "LATERAL": OWNER + "select o.id, x.id from owner o, lateral (select id from item i where i.owner = o.id "
+               "order by id desc limit 3) x where o.id = :o;",
+    "IN, subquery": OWNER + "select id from item where owner in (select id from owner where id = :o);",
+    "NOT IN, subquery": KEY + "select id from owner where id between 5 and 15 and id not in "
+                        "(select stock from item where id = :k);",
+    "WITH, twice": OWNER + "with a as materialized (select * from item where owner = :o), "
+                   "b as (select max(price) as most from a) select a.id from a, b where a.price = b.most;",
+    "CASE and LIKE": OWNER + "select id, case when kind like 'kind 1%' then 'one' else upper(kind) end from item "
+                     "where owner = :o;",
+    "least and greatest": OWNER + "select (select max(id) from item where owner = :o), (select min(id) from item);",
+    "OR, two indexes": KEY + OWNER + "select id from item where id = :k or owner = :o;",
+    "filter that may be null": KEY + "select id from item where (:k::int is null or id = :k);",
+    "ANY, computed": KEY + "select count(*) from item where id = any(array[:k, :k + 1, :k + 2]);",
+    "small table": OWNER + "select id, name from owner where name = 'owner ' || :o;",
+    "upsert, given": KEY + OWNER + "insert into seen (id, n) values (:k, 1) on conflict (id) do update set n = seen.n + :o;",
+    "INSERT of a query": KEY + "insert into seen select id, stock from item where id = :k on conflict do nothing;",
+    "moments": OWNER + "select id from item where owner = :o and changed > timestamptz '2020-01-01' + :o * interval '1 day';",
+}

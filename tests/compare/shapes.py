@@ -3,6 +3,7 @@
 
     python3 tests/compare/shapes.py                        all shapes, three protocols, 1 and 16 clients: 60 minutes
     python3 tests/compare/shapes.py --shapes "IN of" --protocols prepared --clients 1
+    python3 tests/compare/shapes.py --more                 other shapes, which no figure of the issue has
     python3 tests/compare/shapes.py --list
 
 A cell is a shape, a protocol (as text, unnamed extended, prepared) and a number of clients. In each cell the sides run
@@ -23,7 +24,7 @@ import sys
 
 import newer
 from servers import PORTS, ROOT, Measured, in_scratch_folder
-from shape_list import SETUP, SHAPES
+from shape_list import MORE, SETUP, SHAPES
 
 PROTOCOLS = ["simple", "extended", "prepared"]
 PORTS["postgresql18"] = 5873
@@ -39,8 +40,13 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--folder", default=None, help="where the scratch folder is made")
+    parser.add_argument("--more", action="store_true", help="other shapes: groups, sets, windows, disjunctions")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
+
+
+def chosen(args):
+    return MORE if args.more else SHAPES
 
 
 def interval(values):
@@ -104,7 +110,7 @@ def run(folder, args):
     try:
         for side in sides:
             side.call("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", "-", text=SETUP + "analyze;")
-        for name, script in SHAPES.items():
+        for name, script in chosen(args).items():
             if args.shapes not in name:
                 continue
             path = folder / "shape.sql"
@@ -127,7 +133,7 @@ def run(folder, args):
 def main():
     args = arguments()
     if args.list:
-        print("\n".join(SHAPES))
+        print("\n".join(chosen(args)))
         return
     in_scratch_folder("shapes", args, run)
 

@@ -5,12 +5,17 @@
 //! batches, without what lets a pipeline have many. An operator that comes to more rows than a
 //! program has ends it, before anybody has seen a row, and the plan is run as a pipeline.
 
-mod aggregate;
 mod evaluate;
+mod groups;
 mod join;
+mod keys;
 mod limits;
 mod order;
+mod pairs;
+mod shared;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,6 +31,7 @@ use types::cells::{Cells, value_of};
 use types::{SqlError, SqlResult};
 
 use crate::batch::arrow;
+use crate::owing::owes_rows;
 use crate::preempt::breathe;
 use crate::source::LocalFuture;
 use crate::task::panicked;
@@ -98,7 +104,8 @@ pub async fn run_program(
     let bindings = plan.bindings.as_ref();
     let bindings = bindings.ok_or_else(|| SqlError::internal("a program without parameters"))?;
     let given = &bindings.parameters;
-    let run = Run { plan, program, tables, given, parameters: row_of(given.values.iter())? };
+    let parameters = row_of(given.values.iter())?;
+    let run = Run { plan, program, tables, given, parameters, shared: RefCell::default() };
     let mut rows = run.rows(&plan.root);
     match poll_fn(|cx| caught(|| rows.as_mut().poll(cx))).await {
         Ok(rows) => Ok(Some(rows)),
@@ -141,6 +148,8 @@ struct Run<'a> {
     given: &'a Parameters,
     /// The same as one row.
     parameters: Cells,
+    /// The rows of queries of `WITH` that have been computed, by their numbers.
+    shared: RefCell<HashMap<usize, Cells>>,
 }
 
 impl Run<'_> {
@@ -159,9 +168,15 @@ impl Run<'_> {
                     let rows = self.sorted(self.rows(input).await?, keys, code)?;
                     rows.slice(0, fetch.unwrap_or(usize::MAX))
                 }
-                Operator::Aggregate { input, aggregates, .. } => {
-                    self.aggregated(&self.rows(input).await?, aggregates, code)?
+                Operator::Aggregate { input, group_by, aggregates } => {
+                    self.grouped(&self.rows(input).await?, (group_by, aggregates), code)?
                 }
+                Operator::HashJoin(join) => self.hash_join(join, code, owes_rows(node)).await?,
+                Operator::NestedLoopJoin(join) => {
+                    self.nested_loop_join(join, code, owes_rows(node)).await?
+                }
+                Operator::CteScan(scan) => self.shared(scan).await?,
+                Operator::Union { inputs } => self.united(inputs).await?,
                 Operator::Limit { input, skip, fetch } => {
                     self.rows(input).await?.slice(*skip, fetch.unwrap_or(usize::MAX))
                 }

@@ -22,7 +22,8 @@ pub struct Code {
     pub filter: Option<Computed>,
     /// Tests rows of the inner table of a join.
     pub inner_filter: Option<Computed>,
-    /// Columns of a projection, keys of a join or of an order.
+    /// Columns of a projection, keys of a join or of an order, values that groups are made of and
+    /// aggregates are computed of.
     pub exprs: Vec<Computed>,
 }
 

@@ -10,7 +10,7 @@ use types::cells::{has_form, is_counted};
 
 use crate::catalog::{TableDef, TableStorage};
 use crate::expr::{AggregateExpr, Computed, Expr, SortKey};
-use crate::join::LookupJoin;
+use crate::join::{HashJoin, LookupJoin};
 use crate::node::{Node, Operator};
 use crate::program::{Code, Program};
 use crate::scan::{Access, Scan};
@@ -50,10 +50,18 @@ fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
             let exprs = all(keys.iter().map(|key| &key.expr), &input.schema)?;
             Code { exprs, ..Code::default() }
         }
-        Operator::Aggregate { input, group_by, aggregates } if group_by.is_empty() => {
-            of_aggregates(aggregates, &input.schema)?
+        Operator::Aggregate { input, group_by, aggregates } => {
+            of_groups(group_by, aggregates, &input.schema)?
         }
-        Operator::Limit { .. } | Operator::Values(_) => Code::default(),
+        Operator::HashJoin(join) => of_hash_join(join)?,
+        Operator::NestedLoopJoin(join) => {
+            let both = beside(&join.left.schema, &join.right.schema);
+            Code { filter: maybe(join.filter.as_ref(), &both)?, ..Code::default() }
+        }
+        Operator::Limit { .. }
+        | Operator::Values(_)
+        | Operator::CteScan(_)
+        | Operator::Union { .. } => Code::default(),
         _ => return None,
     };
     Some(())
@@ -67,29 +75,51 @@ fn maybe(expr: Option<&Expr>, input: &SchemaRef) -> Option<Option<Computed>> {
     expr.map_or(Some(None), |expr| Computed::of(expr, input).map(Some))
 }
 
-/// The arguments of each, and its filter behind these.
-fn of_aggregates(aggregates: &[AggregateExpr], input: &SchemaRef) -> Option<Code> {
-    let is_ours = |aggregate: &AggregateExpr| {
-        aggregate.accumulator().is_ok_and(|accumulator| accumulator.is_ours())
-    };
-    if !aggregates.iter().all(is_ours) {
+/// The values that tell groups apart, then the arguments of each aggregate and its filter behind
+/// these.
+fn of_groups(group_by: &[Expr], aggregates: &[AggregateExpr], input: &SchemaRef) -> Option<Code> {
+    if aggregates.iter().any(|aggregate| aggregate.follows_input)
+        || !group_by.iter().all(is_told_apart)
+    {
         return None;
     }
     let values =
         aggregates.iter().flat_map(|aggregate| aggregate.args.iter().chain(&aggregate.filter));
-    Some(Code { exprs: all(values, input)?, ..Code::default() })
+    Some(Code { exprs: all(group_by.iter().chain(values), input)?, ..Code::default() })
+}
+
+/// True if values of an expression are equal where their words or bytes are.
+fn is_told_apart(expr: &Expr) -> bool {
+    has_order(expr.data_type()) || matches!(expr.data_type(), DataType::Decimal128(..))
+}
+
+/// The keys of the side that a table is built from, then those of the other.
+fn of_hash_join(join: &HashJoin) -> Option<Code> {
+    let (build, probe) = (&join.build.schema, &join.probe.schema);
+    if !join.build_keys.iter().chain(&join.probe_keys).all(is_told_apart) {
+        return None;
+    }
+    let mut exprs = all(join.build_keys.iter(), build)?;
+    exprs.extend(all(join.probe_keys.iter(), probe)?);
+    let filter = maybe(join.filter.as_ref(), &beside(build, probe))?;
+    Some(Code { filter, exprs, ..Code::default() })
 }
 
 /// True if the values of a key have the order of their words or bytes.
 fn is_ordered(key: &SortKey) -> bool {
-    let ty = key.expr.data_type();
+    has_order(key.expr.data_type())
+}
+
+fn has_order(ty: &DataType) -> bool {
     is_counted(ty)
         || matches!(ty, DataType::Utf8View | DataType::BinaryView | DataType::FixedSizeBinary(16))
 }
 
 fn of_scan(scan: &Scan, rows: f64) -> Option<Code> {
-    let Access::Range { .. } = &scan.access else { return None };
-    let is_short = rows <= RANGE_ROWS_MAX || scan.access.are_rows(&scan.table);
+    let is_short = match &scan.access {
+        Access::Full => scan.table.statistics.row_count as f64 <= RANGE_ROWS_MAX,
+        Access::Range { .. } => rows <= RANGE_ROWS_MAX || scan.access.are_rows(&scan.table),
+    };
     if !is_short || !scan.restrictions.is_empty() || !is_readable(&scan.table, &scan.columns) {
         return None;
     }

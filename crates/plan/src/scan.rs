@@ -147,6 +147,11 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
+    /// The range of all keys.
+    pub fn all() -> KeyRange {
+        KeyRange { prefix: vec![], lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
     /// True if all keys lie in it.
     pub fn is_all(&self) -> bool {
         self.prefix.is_empty() && self.lower == Bound::Unbounded && self.upper == Bound::Unbounded

@@ -6,6 +6,7 @@ pub(crate) mod decorrelation;
 pub(crate) mod dependencies;
 pub(crate) mod distinct_on;
 pub(crate) mod duplicates;
+mod extremes;
 pub(crate) mod guarded_rules;
 pub(crate) mod laterals;
 pub(crate) mod leftovers;

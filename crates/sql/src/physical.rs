@@ -25,6 +25,7 @@ pub(crate) mod hash_join;
 pub(crate) mod join;
 pub(crate) mod lookup_join;
 pub(crate) mod narrow;
+pub(crate) mod parts;
 pub(crate) mod ranges;
 pub(crate) mod recursion;
 pub(crate) mod restrictions;

@@ -136,8 +136,10 @@ impl ProgramTables<'_> {
     }
 
     async fn scanned(&self, scan: &Scan, access: &Access, room: Room) -> Result<Cells, Stopped> {
-        let Access::Range { index, ranges, fetch } = access else {
-            return Err(SqlError::internal("a row program that reads a whole table").into());
+        let all = [KeyRange::all()];
+        let (index, ranges, fetch) = match access {
+            Access::Range { index, ranges, fetch } => (index, &ranges[..], fetch),
+            Access::Full => (&IndexRef::Primary, &all[..], &false),
         };
         let entry = self.entry(&scan.table)?;
         let reader = self.reader(entry, index, (&scan.columns, *fetch));

@@ -6,8 +6,8 @@ use arrow_array::ArrayRef;
 use bumpalo::Bump;
 use plan::expr::{Computed, Row};
 use plan::limits::with_limits;
-use types::SqlError;
 use types::cells::{Cells, Value, value_of};
+use types::{SqlError, SqlResult};
 
 use super::limits::Small;
 use super::{ROOM, Run, Stopped};
@@ -76,9 +76,16 @@ impl Run<'_> {
     fn evaluated(&self, expr: &Computed, rows: &Cells) -> Result<ArrayRef, Stopped> {
         let none = || SqlError::internal("an expression that neither way computes");
         let foreign = expr.foreign.as_ref().ok_or_else(none)?;
+        self.within_limits(|| foreign.evaluate(rows))
+    }
+
+    /// The vector that takes little time and memory.
+    pub(super) fn within_limits(
+        &self,
+        vector: impl FnOnce() -> SqlResult<ArrayRef>,
+    ) -> Result<ArrayRef, Stopped> {
         let small = Arc::new(Small::new(self.given));
-        let evaluated = with_limits(small.clone(), || foreign.evaluate(rows));
-        evaluated.map_err(|error| match small.is_over() {
+        with_limits(small.clone(), vector).map_err(|error| match small.is_over() {
             true => Stopped::TooMany,
             false => Stopped::Failed(error),
         })

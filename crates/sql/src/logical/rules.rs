@@ -24,6 +24,7 @@ use datafusion_optimizer::push_down_limit::PushDownLimit;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 
 use super::duplicates::Duplicates;
+use super::extremes::Extremes;
 use super::guarded_rules;
 use super::laterals::ClosedLaterals;
 use super::single_groups::SingleGroups;
@@ -48,6 +49,8 @@ pub(crate) fn first() -> Vec<Rule> {
         Arc::new(ScalarSubqueryToJoin::new()),
         // A group of a whole key is one row, whose only value is its value.
         Arc::new(SingleGroups),
+        // The least value of a column is that of the first of all rows in its order, without nulls.
+        Arc::new(Extremes),
         // A join with the groups of the correlated columns; aggregates with HAVING, and beside them values
         // of subqueries and aggregates without groups, which it would take for such, are kept from it
         // (`decorrelation::is_needed`).

@@ -74,7 +74,7 @@ fn has_key(groups: &Aggregate) -> bool {
 }
 
 /// The column of a table that an expression is, where rows of the plan are rows of that table.
-fn stored<'a>(plan: &'a LogicalPlan, expr: &Expr) -> Option<(&'a TableScan, String)> {
+pub(super) fn stored<'a>(plan: &'a LogicalPlan, expr: &Expr) -> Option<(&'a TableScan, String)> {
     let Expr::Column(column) = expr else { return None };
     let at = plan.schema().maybe_index_of_column(column)?;
     match plan {

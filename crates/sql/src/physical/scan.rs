@@ -1,7 +1,6 @@
 //! Access paths: the cheapest way to the rows of one table.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use datafusion_common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
@@ -31,6 +30,12 @@ pub(super) struct Path {
     guaranteed: Vec<usize>,
     pub(super) first: Option<First>,
     cost: f64,
+}
+
+impl Path {
+    pub(super) fn cost(&self) -> f64 {
+        self.cost
+    }
 }
 
 /// Everything about one scan that path selection needs.
@@ -96,6 +101,11 @@ impl Physical<'_> {
         };
         let wanted = wanted(def, scan, &produced)?;
         let mut path = self.cheapest(&wanted);
+        if path.first.is_none()
+            && let Some(built) = self.by_parts(scan, &wanted, &produced, path.cost)?
+        {
+            return Ok(self.limited(built, scan.fetch));
+        }
         // What an index finds is tested as rows of any table are.
         let (restrictions, tested) = match path.access {
             Access::Full => restrictions(&wanted, &scan.table_name)?,
@@ -127,7 +137,7 @@ impl Physical<'_> {
         Ok(self.limited(built, scan.fetch))
     }
 
-    fn cheapest(&self, wanted: &Wanted) -> Path {
+    pub(super) fn cheapest(&self, wanted: &Wanted) -> Path {
         let rows = wanted.def.statistics.row_count as f64;
         let pages = tree_pages(wanted.def, &IndexRef::Primary);
         let cost = match wanted.def.storage {
@@ -163,9 +173,8 @@ impl Physical<'_> {
         let index = IndexRef::Secondary(Arc::clone(index));
         let rows = wanted.def.statistics.row_count as f64;
         let cost = self.costs.index_scan(rows, tree_pages(wanted.def, &index));
-        let all = KeyRange { prefix: vec![], lower: Bound::Unbounded, upper: Bound::Unbounded };
         Path {
-            access: Access::Range { index, ranges: vec![all], fetch: false },
+            access: Access::Range { index, ranges: vec![KeyRange::all()], fetch: false },
             guaranteed: vec![],
             first: None,
             cost,
@@ -209,9 +218,8 @@ impl Physical<'_> {
         first: &WantedFirst,
     ) -> Option<Path> {
         let key = index.key_columns(wanted.def).to_vec();
-        let all = KeyRange { prefix: vec![], lower: Bound::Unbounded, upper: Bound::Unbounded };
         let (range, complete) = match ranges(&key, demands, wanted.def) {
-            None => (all, vec![]),
+            None => (KeyRange::all(), vec![]),
             Some(Ranges { ranges, complete, .. }) => match <[KeyRange; 1]>::try_from(ranges) {
                 Ok([range]) => (range, complete),
                 Err(_) => return None,
@@ -272,7 +280,7 @@ fn order_of(wanted: &Wanted, column: usize) -> f64 {
     at.map_or(0.0, |i| wanted.profile.columns[i].order)
 }
 
-fn wanted<'a>(
+pub(super) fn wanted<'a>(
     def: &'a Arc<TableDef>,
     scan: &'a TableScan,
     produced: &[usize],
@@ -334,7 +342,7 @@ fn remaining(
 }
 
 /// The profile of the produced columns after all predicates.
-fn restricted(wanted: &Wanted, produced: &[usize]) -> Profile {
+pub(super) fn restricted(wanted: &Wanted, produced: &[usize]) -> Profile {
     let named = Named { schema: &wanted.names, profile: &wanted.profile };
     let share = conjunction(wanted.predicates.iter().copied(), &named);
     let positions: Vec<usize> = produced.iter().map(|c| position(&wanted.columns, *c)).collect();
