@@ -12,6 +12,7 @@ pub mod connections;
 pub mod cores;
 pub mod degrade;
 pub mod device;
+pub mod exchange;
 pub mod figure;
 pub mod instructions;
 pub mod io;

@@ -9,6 +9,7 @@ use engine::{Database, Options, SqlResult};
 
 use crate::connections::{self, ConnectionsArgs};
 use crate::degrade::{self, DegradeArgs};
+use crate::exchange::{self, ExchangeArgs};
 use crate::instructions::{self, InstructionsArgs};
 use crate::ladder::{self, LadderArgs};
 use crate::memory::{self, MemoryArgs};
@@ -40,6 +41,8 @@ enum BenchCommand {
     Commits(ScratchArgs),
     /// A thousand clients for three minutes; what a crowd of slow ones costs the others
     Connections(ConnectionsArgs),
+    /// Rows that change places between nodes by the executor's exchange, over the loopback
+    Exchange(ExchangeArgs),
     /// One statement many times, for a program around this one that counts instructions
     Instructions(InstructionsArgs),
     /// The micro-benchmarks of the io_uring paper: batches, task work, block sizes, durable writes
@@ -176,6 +179,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)
         }
+        BenchCommand::Exchange(args) => exchange::run(args),
         BenchCommand::Shuffle(args) => shuffle::run(args),
         BenchCommand::Sim(args) => {
             let emit = |f: Figure| print_figure(&f, args.json);

@@ -10,6 +10,7 @@ mod connections;
 mod console;
 mod degrade;
 mod doctor;
+mod exchange;
 mod instructions;
 mod ladder;
 mod location;

@@ -12,6 +12,7 @@ mod codes;
 mod collect;
 mod cte;
 mod drive;
+mod exchange;
 mod execute;
 mod first;
 mod flow;
@@ -63,6 +64,10 @@ mod window;
 mod workspace;
 
 pub use codegen::codegen;
+pub use exchange::{
+    Exchange, ExchangeControl, ExchangeFigures, ExchangeOptions, Incoming, Inputs, Outgoing, Route,
+    receive_rows, scan_of_exchange, send_rows,
+};
 pub use execute::execute;
 pub use footprint::batch_bytes;
 pub use join_filter::JoinFilter;

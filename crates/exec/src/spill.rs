@@ -4,7 +4,7 @@
 //! is left of it however the query, or the process, ends. Rows stand in it in blocks, each a batch
 //! in the vector library's stream format; who wrote a block keeps its place.
 
-mod codec;
+pub(crate) mod codec;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -8,7 +8,14 @@ pub struct SqlState(pub &'static str);
 
 macro_rules! states {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
-        impl SqlState { $($(#[$doc])* pub const $name: SqlState = SqlState($code);)* }
+        impl SqlState {
+            $($(#[$doc])* pub const $name: SqlState = SqlState($code);)*
+
+            /// The state of a code that has a name here: errors of other processes bring theirs along.
+            pub fn of_code(code: &[u8]) -> Option<SqlState> {
+                [$(SqlState::$name),*].into_iter().find(|state| state.0.as_bytes() == code)
+            }
+        }
     };
 }
 
@@ -67,6 +74,8 @@ states! {
     UNDEFINED_PARAMETER = "42P02";
     /// A write or a failed statement where the transaction forbids it.
     IN_FAILED_TRANSACTION = "25P02";
+    /// A connection that ended before its time.
+    CONNECTION_FAILURE = "08006";
     /// A message that breaks the protocol.
     PROTOCOL_VIOLATION = "08P01";
     /// A prepared statement that does not exist.

@@ -5,12 +5,13 @@ use std::io::Cursor;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
+use arrow_schema::Schema;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::batch;
 
 /// The bytes of `rows`.
-pub(super) fn encode(rows: &RecordBatch) -> SqlResult<Vec<u8>> {
+pub(crate) fn encode(rows: &RecordBatch) -> SqlResult<Vec<u8>> {
     // Views are written with all buffers that they point into.
     let rows = batch::compact(rows.clone());
     let mut writer = StreamWriter::try_new(Vec::new(), &rows.schema()).map_err(batch::arrow)?;
@@ -18,8 +19,15 @@ pub(super) fn encode(rows: &RecordBatch) -> SqlResult<Vec<u8>> {
     writer.into_inner().map_err(batch::arrow)
 }
 
+/// The bytes that all batches of a schema begin with.
+pub(crate) fn opening(schema: &Schema) -> SqlResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    StreamWriter::try_new(&mut bytes, schema).map_err(batch::arrow)?;
+    Ok(bytes)
+}
+
 /// The batch in `bytes`; checked, since a disk has had them.
-pub(super) fn decode(bytes: &[u8]) -> SqlResult<RecordBatch> {
+pub(crate) fn decode(bytes: &[u8]) -> SqlResult<RecordBatch> {
     let damaged = |what: String| {
         let message = format!("a temporary file is damaged: {what}");
         SqlError::new(SqlState::DATA_CORRUPTED, message)

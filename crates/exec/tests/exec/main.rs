@@ -1,6 +1,7 @@
 //! Plans against a naive reference, in all modes, with artificial suspensions.
 
 mod build;
+mod exchange;
 mod groups;
 mod joins;
 mod memory;
