@@ -141,10 +141,12 @@ pub use plan::catalog::{IndexDef, TableDef, TableStorage};
 pub use prepared::{PointExecution, Prepared};
 pub use privileges::{STATEMENT_KINDS, statement_kind};
 pub use recovery::RecoveryWatch;
+pub use relation::partition::Partition;
 pub use relation::seek::FoundRows;
 pub use restore::{moment, restore};
 pub use result::{ResultSet, StatementResult};
 pub use secrecy::without_secrets;
+pub use session::parts::Part;
 pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,

@@ -29,6 +29,7 @@ use crate::figures::QueryFigures;
 use crate::objects::room::Room;
 use crate::relation::columns::ColumnSource;
 use crate::relation::lookup::TableLookup;
+use crate::relation::partition::Partition;
 use crate::relation::programs::ProgramTables;
 use crate::relation::scan::TableSource;
 use crate::settings::Settings;
@@ -40,6 +41,8 @@ struct SnapshotTables {
     catalog: SystemCatalog,
     /// The access path of the one scan, in place of the plan's.
     access: Option<Access>,
+    /// The rows of the one scan that are wanted; `None` is all.
+    partition: Option<Partition>,
     /// The memory of the query.
     memory: Grant,
     /// That of all operators of all queries.
@@ -90,11 +93,13 @@ impl Tables for SnapshotTables {
         };
         if let (Some(columns), Access::Full) = (&entry.columns, &*access) {
             let room = columns.remote.is_some().then(room);
-            return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, filters, room)?));
+            let source = ColumnSource::new(snapshot, entry, scan, filters, room)?;
+            return Ok(Arc::new(source.within(self.partition.as_ref())));
         }
         let fetches = matches!(*access, Access::Range { fetch: true, .. });
         let chunks = self.chunks(entry, &scan.columns, fetches)?;
-        Ok(Arc::new(TableSource::new(snapshot, entry, (scan, &access), chunks)?))
+        let source = TableSource::new(snapshot, entry, (scan, &access), chunks)?;
+        Ok(Arc::new(source.within(self.partition.as_ref())))
     }
 
     fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>> {
@@ -152,6 +157,7 @@ pub(crate) struct Run {
     work_mem: usize,
     planning: Duration,
     access: Option<Access>,
+    partition: Option<Partition>,
 }
 
 impl Run {
@@ -182,8 +188,24 @@ impl Run {
             started: runtime::time::now(),
         });
         let (plan, governor, work_mem) = (plan.clone(), db.governor().clone(), settings.work_mem);
-        let access = None;
-        Run { plan, catalog, progress, account, query, governor, work_mem, planning, access }
+        let (access, partition) = (None, None);
+        Run {
+            plan,
+            catalog,
+            progress,
+            account,
+            query,
+            governor,
+            work_mem,
+            planning,
+            access,
+            partition,
+        }
+    }
+
+    /// Over one partition of the table of the plan's one scan.
+    pub(crate) fn within(self, partition: Partition) -> Run {
+        Run { partition: Some(partition), ..self }
     }
 
     /// With an access path of its own for the plan's one scan.
@@ -246,6 +268,7 @@ impl Run {
             plan: self.plan.clone(),
             catalog: self.catalog,
             access: self.access,
+            partition: self.partition,
             memory: self.query.memory.clone(),
             operator_bytes: self.governor.limit(),
         });

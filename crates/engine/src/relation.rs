@@ -6,6 +6,7 @@ pub(crate) mod columns;
 pub(crate) mod fetch;
 pub(crate) mod keys;
 pub(crate) mod lookup;
+pub(crate) mod partition;
 pub(crate) mod programs;
 pub(crate) mod rows;
 pub(crate) mod scan;

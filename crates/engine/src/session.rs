@@ -17,6 +17,8 @@ pub(crate) mod logins;
 pub(crate) mod named;
 pub(crate) mod notifications;
 pub(crate) mod numbers;
+pub(crate) mod partition;
+pub(crate) mod parts;
 pub(crate) mod planning;
 pub(crate) mod plans;
 pub(crate) mod prepare;

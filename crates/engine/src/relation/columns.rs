@@ -13,6 +13,7 @@ use plan::Scan;
 use plan::expr::{Expr, as_words};
 use types::{SqlError, SqlResult};
 
+use super::partition::Partition;
 use super::scan::TableSource;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
@@ -44,6 +45,8 @@ pub(crate) struct ColumnSource {
     delta: Delta,
     /// Morsels that hold memory of downloads. For each there is a [`Work::Begun`] in the queue.
     begun: Begun<Box<Selected>>,
+    /// The rows that are wanted.
+    partition: Partition,
 }
 
 /// The rows that are in no part.
@@ -100,15 +103,37 @@ impl ColumnSource {
             bucket: columns.bucket(snapshot)?,
             room,
         };
-        let delta = Delta::new(snapshot, entry, scan)?;
-        Ok(ColumnSource { parts: columns.parts.clone(), wanted, delta, begun: Begun::default() })
+        let (delta, partition) = (Delta::new(snapshot, entry, scan)?, Partition::default());
+        Ok(ColumnSource {
+            parts: columns.parts.clone(),
+            wanted,
+            delta,
+            begun: Begun::default(),
+            partition,
+        })
+    }
+
+    /// Only the rows of a partition.
+    pub(crate) fn within(mut self, partition: Option<&Partition>) -> ColumnSource {
+        self.partition = partition.cloned().unwrap_or_default();
+        self.delta.source = self.delta.source.within(partition);
+        self
+    }
+
+    /// The vectors of a chunk whose rows are wanted.
+    fn vectors(&self, chunk: &Chunk) -> Range<usize> {
+        let all = 0..chunk.header.vector_count();
+        let is_wanted = |vector: &usize| self.partition.has_row(chunk.row_of(*vector));
+        let first = all.clone().find(is_wanted).unwrap_or(all.end);
+        first..(first..all.end).find(|vector| !is_wanted(vector)).unwrap_or(all.end)
     }
 
     async fn work(&self, work: Work, access: Access<'_>) -> SqlResult<Step> {
         match work {
             Work::Part(part) => {
                 let chunks = self.parts[part].chunks(access.io).await?;
-                let chunks = chunks.into_iter().map(|rows| self::part(Work::Chunk(part, rows)));
+                let chunks = chunks.into_iter().filter(|rows| self.partition.touches(rows));
+                let chunks = chunks.map(|rows| self::part(Work::Chunk(part, rows)));
                 Ok(Step { rows: None, parts: chunks.collect() })
             }
             Work::Chunk(part, rows) => self.chunk(part, rows, access).await,
@@ -137,10 +162,10 @@ impl ColumnSource {
             access.skips.chunks_skipped.fetch_add(1, Relaxed);
             return Ok(Step { rows: None, parts: vec![] });
         }
-        let vectors = header.vector_count();
+        let Range { start, end } = self.vectors(&chunk);
         let (step, chunk) = (self.morsel_vectors(&chunk), Arc::new(chunk));
-        let morsels = (0..vectors).step_by(step).map(|first| {
-            let morsel = Morsel::new(chunk.clone(), first..vectors.min(first + step));
+        let morsels = (start..end).step_by(step).map(|first| {
+            let morsel = Morsel::new(chunk.clone(), first..end.min(first + step));
             self::part(Work::Morsel(morsel))
         });
         Ok(Step { rows: None, parts: morsels.collect() })

@@ -12,6 +12,7 @@ use types::SqlResult;
 
 use super::access::{Relation, depth};
 use super::keys::{bounds, low_key, points};
+use super::partition::Partition;
 use super::rows::Rows;
 use crate::catalog::entry::TableEntry;
 use crate::catalog::snapshot::Snapshot;
@@ -90,6 +91,14 @@ impl TableSource {
             false => relation,
         };
         Ok(TableSource { relation, ranges, points: vec![], first: scan.first })
+    }
+
+    /// Only the rows of a partition; the scan is one of the whole table.
+    pub(crate) fn within(self, partition: Option<&Partition>) -> TableSource {
+        match partition {
+            Some(partition) => TableSource { ranges: vec![partition.bounds()], ..self },
+            None => self,
+        }
     }
 
     /// The rows of a step, and the fetches that are left to do.

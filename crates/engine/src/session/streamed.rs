@@ -132,7 +132,7 @@ impl Session {
         })
     }
 
-    fn planned_run(
+    pub(super) fn planned_run(
         &self,
         catalog: SystemCatalog,
         plan: &Arc<Plan>,
