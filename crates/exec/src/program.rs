@@ -31,7 +31,6 @@ use types::cells::{Cells, value_of};
 use types::{SqlError, SqlResult};
 
 use crate::batch::arrow;
-use crate::owing::owes_rows;
 use crate::preempt::breathe;
 use crate::source::LocalFuture;
 use crate::task::panicked;
@@ -171,10 +170,8 @@ impl Run<'_> {
                 Operator::Aggregate { input, group_by, aggregates } => {
                     self.grouped(&self.rows(input).await?, (group_by, aggregates), code)?
                 }
-                Operator::HashJoin(join) => self.hash_join(join, code, owes_rows(node)).await?,
-                Operator::NestedLoopJoin(join) => {
-                    self.nested_loop_join(join, code, owes_rows(node)).await?
-                }
+                Operator::HashJoin(join) => self.hash_join(join, code).await?,
+                Operator::NestedLoopJoin(join) => self.nested_loop_join(join, code).await?,
                 Operator::CteScan(scan) => self.shared(scan).await?,
                 Operator::Union { inputs } => self.united(inputs).await?,
                 Operator::Limit { input, skip, fetch } => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use plan::{Code, HashJoin, HashJoinKind, NestedLoopJoin};
+use plan::{Code, HashJoin, HashJoinKind, NestedLoopJoin, Node};
 use types::cells::{Cells, Value};
 
 use super::keys::RowKey;
@@ -24,19 +24,10 @@ struct Nulls {
 }
 
 impl Run<'_> {
-    /// The rows of a join by equal keys. Nobody asks for the rows of the build side, nor for what is
-    /// wrong with them, where no row would look for a partner.
-    pub(super) async fn hash_join(
-        &self,
-        join: &HashJoin,
-        code: &Code,
-        owes_rows: bool,
-    ) -> Result<Cells, Stopped> {
-        let probe = self.rows(&join.probe).await?;
-        if probe.is_empty() && !owes_rows {
-            return Ok(Cells::new(join.output.len()));
-        }
-        let build = self.rows(&join.build).await?;
+    /// The rows of a join by equal keys.
+    pub(super) async fn hash_join(&self, join: &HashJoin, code: &Code) -> Result<Cells, Stopped> {
+        let sides = self.sides((&join.build, &join.probe), join.kind).await?;
+        let Some((build, probe)) = sides else { return Ok(Cells::new(join.output.len())) };
         let count = join.build_keys.len();
         let build_keys = self.computed(&code.exprs[..count], &build)?;
         let probe_keys = self.computed(&code.exprs[count..], &probe)?;
@@ -49,19 +40,14 @@ impl Run<'_> {
         }
     }
 
-    /// The rows of a join that tests each pair. The right side is asked as the build side of a join
-    /// by keys is.
+    /// The rows of a join that tests each pair.
     pub(super) async fn nested_loop_join(
         &self,
         join: &NestedLoopJoin,
         code: &Code,
-        owes_rows: bool,
     ) -> Result<Cells, Stopped> {
-        let build = self.rows(&join.left).await?;
-        if build.is_empty() && !owes_rows {
-            return Ok(Cells::new(join.output.len()));
-        }
-        let probe = self.rows(&join.right).await?;
+        let sides = self.sides((&join.left, &join.right), join.kind).await?;
+        let Some((build, probe)) = sides else { return Ok(Cells::new(join.output.len())) };
         if build.len().saturating_mul(probe.len()) > ROOM.rows {
             return Err(Stopped::TooMany);
         }
@@ -70,6 +56,31 @@ impl Run<'_> {
         let mut sides = Sides { build, probe, pairs };
         self.test(&mut sides, code)?;
         sides.rows(join.kind, &join.output)
+    }
+
+    /// The rows of both sides; `None` where the join has none since one side has none. Nobody asks for
+    /// what is wrong with the other one then.
+    async fn sides(
+        &self,
+        (build, probe): (&Node, &Node),
+        kind: HashJoinKind,
+    ) -> Result<Option<(Cells, Cells)>, Stopped> {
+        use HashJoinKind as K;
+        let is_none = |rows: &Result<Cells, Stopped>| rows.as_ref().is_ok_and(Cells::is_empty);
+        let probe = self.rows(probe).await;
+        let needs_probe =
+            !matches!(kind, K::BuildOuter | K::FullOuter | K::BuildAnti | K::BuildMark);
+        if matches!(probe, Err(Stopped::TooMany)) || needs_probe && is_none(&probe) {
+            return probe.map(|_| None);
+        }
+        let build = self.rows(build).await;
+        let needs_build =
+            !matches!(kind, K::ProbeOuter | K::FullOuter | K::ProbeAnti | K::ProbeMark);
+        if needs_build && is_none(&build) {
+            return Ok(None);
+        }
+        let build = build?;
+        Ok(Some((build, probe?)))
     }
 
     /// Drops the pairs that do not pass the condition of a join.
