@@ -71,9 +71,35 @@ pub(crate) fn with_values(plan: LogicalPlan, values: &[Parameter]) -> SqlResult<
 pub(crate) fn without_null_tests(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let answer = |expr: Expr| match is_null_test(&expr) {
         Some(value) => Ok(Transformed::yes(Expr::Literal(ScalarValue::from(value), None))),
-        None => Ok(Transformed::no(expr)),
+        None => Ok(decided(expr)),
     };
     replaced(plan, &|expr| is_null_test(expr).is_some(), &answer).map_err(from_library)
+}
+
+/// A conjunction or disjunction without a side that is a known truth.
+fn decided(expr: Expr) -> Transformed<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
+        return Transformed::no(expr);
+    };
+    // The truth of one side that is that of both.
+    let deciding = match op {
+        Operator::Or => true,
+        Operator::And => false,
+        _ => return Transformed::no(expr),
+    };
+    let truth = |side: &Expr| match side {
+        Expr::Literal(ScalarValue::Boolean(truth), _) => *truth,
+        _ => None,
+    };
+    let (one, other) = (truth(left), truth(right));
+    Transformed::yes(match (one, other) {
+        (None, None) => return Transformed::no(expr),
+        _ if one == Some(deciding) || other == Some(deciding) => {
+            Expr::Literal(ScalarValue::from(deciding), None)
+        }
+        (Some(_), _) => right.as_ref().clone(),
+        (None, _) => left.as_ref().clone(),
+    })
 }
 
 /// The value of a test of a parameter for null, also behind a cast.

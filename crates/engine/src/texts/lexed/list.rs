@@ -6,6 +6,10 @@ use super::piece::{Piece, Role};
 /// Literals of a list that are parameters each: one of few is compared faster than an array.
 const EACH_MAX: usize = 16;
 
+/// Bytes of a list that is an array: values of more have no plan for all values
+/// ([`crate::plans::VALUES_BYTES_MAX`]), but literals that are parameters each may have one.
+pub(super) const ARRAY_BYTES_MAX: usize = 3 << 10;
+
 /// A list of literals of one type.
 pub(super) struct List {
     pub(super) of: ListOf,
@@ -38,7 +42,8 @@ impl List {
                 _ => return None,
             }
         }
-        Some(List { of: of?, unsigned: first?, inner: (start + 1, at), end: at + 1 })
+        let list = List { of: of?, unsigned: first?, inner: (start + 1, at), end: at + 1 };
+        (at - start <= ARRAY_BYTES_MAX).then_some(list)
     }
 }
 

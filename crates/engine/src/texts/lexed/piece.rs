@@ -3,6 +3,7 @@
 use sql::parse::SUMMED_MAX;
 
 use super::kind::{Kind, TYPES};
+use super::list::ARRAY_BYTES_MAX;
 
 /// Digits of a number with a point that may be a parameter: a `numeric` has 38.
 const DIGITS_MAX: usize = 38;
@@ -34,7 +35,11 @@ impl Piece {
         let is_behind_word = at > 0 && is_word(bytes[at - 1]);
         match *rest {
             [b'\'', ..] if is_behind_word || at > 0 && bytes[at - 1] == b'&' => None,
-            [b'\'', ..] => piece(at + quoted(rest)?, Role::Literal(Kind::Text, at)),
+            [b'\'', ..] => {
+                let end = at + quoted(rest)?;
+                let is_one = end - at <= ARRAY_BYTES_MAX || !is_cast_to_array(&bytes[end..]);
+                piece(end, if is_one { Role::Literal(Kind::Text, at) } else { Role::Code })
+            }
             [b'"', ..] => piece(at + quoted(rest)?, Role::Code),
             [b'-', b'-', ..] => {
                 let line = rest.iter().position(|byte| *byte == b'\n');
@@ -57,6 +62,13 @@ impl Piece {
             _ => piece(at + 1, Role::Code),
         }
     }
+}
+
+/// True if a text begins with a cast to an array: a long one stays part of its statement, which has
+/// its elements as constants.
+fn is_cast_to_array(behind: &[u8]) -> bool {
+    let cast = behind.strip_prefix(b"::");
+    cast.is_some_and(|ty| ty[word(ty)..].starts_with(b"[]"))
 }
 
 /// A literal that begins with a word for its type, which ends at `end`.

@@ -68,6 +68,21 @@ fn words_for_types_belong_to_literals() {
 }
 
 #[test]
+fn long_lists_are_arrays() {
+    let list = |count: usize| vec!["7"; count].join(", ");
+    let text = format!("select a from t where k NOT in ({}) and l in (1, 2)", list(17));
+    let array = format!("{{{}}}", vec!["7"; 17].join(","));
+    let without = "select a from t where k <> all ($1) and l in ($2, $3)";
+    let (found, oids, values) = apart(&text).expect("a statement");
+    assert_eq!((found.as_str(), oids), (without, vec![1007, 23, 23]));
+    assert_eq!(values[0].replace(' ', ""), array);
+    let many = format!("select a from t where k in ({})", list(5_000));
+    assert_eq!(apart(&many).expect("a statement").1.len(), 5_000);
+    let text = format!("select a from t where k = any('{{{}}}'::int[])", list(5_000));
+    assert_eq!(apart(&text).expect("a statement").1, Vec::<u32>::new());
+}
+
+#[test]
 fn statements_are_told_apart() {
     let begin = "begin ";
     let text = "begin ; update t set a = ';' -- ;\n where b = 1; commit;\n";
