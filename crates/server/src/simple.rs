@@ -111,12 +111,7 @@ impl Connection {
         let (statement, shape) = match self.session.recalled(part.text).await {
             Ok(Some((Executed::Statement(statement), shape))) => (*statement, shape),
             Ok(Some((Executed::Point(point), shape))) => {
-                self.session.activity().announce_shape(shape);
-                return match self.look_up(&point).await {
-                    Ok(Answer::Rows(rows)) => self.all_rows(Rows::new(rows)).await,
-                    Ok(_) => Ok(Err(SqlError::internal("a look-up gave no rows"))),
-                    Err(error) => Ok(Err(error)),
-                };
+                return self.looked_up(&point, shape).await;
             }
             Ok(None) => match part.template().and_then(|template| bound(&template)) {
                 Ok(read) => read,
@@ -146,12 +141,19 @@ impl Connection {
         shape: Arc<Shape>,
     ) -> io::Result<SqlResult<()>> {
         self.session.activity().announce(&text.into());
+        let sent = self.looked_up(point, shape).await?;
+        Ok(sent.map(|tag| self.output.command_complete(&tag)))
+    }
+
+    /// Sends the rows of a look-up; its tag.
+    async fn looked_up(
+        &mut self,
+        point: &PointExecution,
+        shape: Arc<Shape>,
+    ) -> io::Result<SqlResult<String>> {
         self.session.activity().announce_shape(shape);
         match self.look_up(point).await {
-            Ok(Answer::Rows(rows)) => {
-                let sent = self.all_rows(Rows::new(rows)).await?;
-                Ok(sent.map(|tag| self.output.command_complete(&tag)))
-            }
+            Ok(Answer::Rows(rows)) => self.all_rows(Rows::new(rows)).await,
             Ok(_) => Ok(Err(SqlError::internal("a look-up gave no rows"))),
             Err(error) => Ok(Err(error)),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use runtime::time;
 use sql::{Bound, Generic, Parameter, Statement, Template};
-use types::{Datum, SqlResult};
+use types::SqlResult;
 
 use super::state::Session;
 use crate::planning::Planned;
@@ -55,13 +55,8 @@ impl Session {
     /// `None` for what has no generic plan.
     fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
         let typed = |value: &Parameter| Some((value.ty?, value.told, value.is_null()));
-        let bytes = |value: &Parameter| match &value.value {
-            Datum::Text(text) => text.len(),
-            Datum::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        };
         let is_long = self.database().plans().is_too_long(template.text().len())
-            || values.iter().map(bytes).sum::<usize>() > VALUES_BYTES_MAX;
+            || values.iter().map(Parameter::bytes).sum::<usize>() > VALUES_BYTES_MAX;
         let is_custom = self.settings.plan_cache == PlanCache::ForceCustom;
         if is_custom || is_long {
             return None;

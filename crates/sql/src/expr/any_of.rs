@@ -5,19 +5,19 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Schema};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::ColumnarValue;
-use datafusion_physical_expr::expressions::{Column, InListExpr};
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::library::as_node;
+use super::listed::are_among;
 use super::runtime_parameter::RuntimeParameter;
 
 type Node = Arc<dyn PhysicalExpr>;
 
-/// The comparison by a set of the elements, which is made for each batch. The function compares each
-/// row with each element.
+/// The comparison by a set of the elements, which is made for each batch. The function compares
+/// each row with each element.
 #[derive(Debug)]
 pub(crate) struct AnyOf {
     value: Node,
@@ -111,11 +111,7 @@ impl PhysicalExpr for AnyOf {
             return truth(Some(self.is_negated));
         }
         let values = self.value.evaluate(batch)?.into_array(batch.num_rows())?;
-        let field = Field::new("value", values.data_type().clone(), true);
-        let schema = Arc::new(Schema::new(vec![field]));
-        let value = Arc::new(Column::new("value", 0));
-        let set = InListExpr::try_new_from_array(value, elements, self.is_negated, &schema)?;
-        set.evaluate(&RecordBatch::try_new(schema, vec![values])?)
+        are_among(values, elements, self.is_negated)
     }
 
     fn children(&self) -> Vec<&Node> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::ColumnarValue;
@@ -41,6 +41,20 @@ impl Listed {
         let (expr, elements) = (Arc::clone(list.expr()), elements.to_vec());
         Some(Listed { expr, elements, is_negated: list.negated() })
     }
+}
+
+/// For each value whether it is among elements of its type, or not if that is asked: by a set that
+/// is made of them.
+pub(super) fn are_among(
+    values: ArrayRef,
+    elements: ArrayRef,
+    is_negated: bool,
+) -> Result<ColumnarValue> {
+    let field = Field::new("value", values.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let value = Arc::new(Column::new("value", 0));
+    let set = InListExpr::try_new_from_array(value, elements, is_negated, &schema)?;
+    set.evaluate(&RecordBatch::try_new(schema, vec![values])?)
 }
 
 impl PartialEq for Listed {
@@ -85,12 +99,7 @@ impl PhysicalExpr for Listed {
             }
         };
         let elements = self.elements.iter().map(element).collect::<Result<Vec<_>>>()?;
-        let elements = ScalarValue::iter_to_array(elements)?;
-        let field = Field::new("value", values.data_type().clone(), true);
-        let schema = Arc::new(Schema::new(vec![field]));
-        let value = Arc::new(Column::new("value", 0));
-        let set = InListExpr::try_new_from_array(value, elements, self.is_negated, &schema)?;
-        set.evaluate(&RecordBatch::try_new(schema, vec![values])?)
+        are_among(values, ScalarValue::iter_to_array(elements)?, self.is_negated)
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {

@@ -39,8 +39,8 @@ use crate::walk::nodes::{Nodes, erased};
 /// and conditions on constants are tested faster than those on parameters.
 const COST_MAX_US: f64 = 10_000.0;
 
-/// Planning takes so much longer for each byte of values: an element of a list becomes an expression,
-/// which many look at.
+/// Planning takes so much longer for each byte of values: an element of a list becomes an
+/// expression, which many look at.
 const PLANNING_US_PER_BYTE: f64 = 2.0;
 
 /// A physical plan for all values.
@@ -61,7 +61,7 @@ impl PhysicalPlan {
         own: &Plan,
         options: &PlannerOptions,
     ) -> SqlResult<Option<PhysicalPlan>> {
-        let bytes = given.iter().map(bytes).sum::<usize>() as f64;
+        let bytes = given.iter().map(Parameter::bytes).sum::<usize>() as f64;
         let cost_max = COST_MAX_US + PLANNING_US_PER_BYTE * bytes;
         if generic.parameter_count > 0 && own.root.cost > cost_max {
             return Ok(None);
@@ -107,14 +107,6 @@ impl PhysicalPlan {
         let (root, node_count) = (Arc::clone(&self.plan.root), self.plan.node_count);
         let program = self.plan.program.clone();
         Some(Plan { root, node_count, bindings: Some(Arc::new(bindings)), program })
-    }
-}
-
-fn bytes(value: &Parameter) -> usize {
-    match &value.value {
-        Datum::Text(text) => text.len(),
-        Datum::Bytes(bytes) => bytes.len(),
-        _ => 0,
     }
 }
 

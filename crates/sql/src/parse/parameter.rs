@@ -61,6 +61,15 @@ impl Parameter {
         self.value.is_null()
     }
 
+    /// Bytes of a text or of a byte string; none of a value that is a word.
+    pub fn bytes(&self) -> usize {
+        match &self.value {
+            Datum::Text(text) => text.len(),
+            Datum::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// As SQL writes it; `None` is null.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         self.value.text(self.ty)
