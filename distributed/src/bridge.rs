@@ -1,6 +1,6 @@
-//! Rows of a fragment over one partition: a task on a worker of the database makes them, a stream of the
-//! library's runtime takes them. Between them is a queue of bounded length, whose two ends wake each other
-//! across threads: batches pass it as they are, and who takes them sets the pace.
+//! Rows of a fragment over one partition: a task on a worker of the database makes them, a stream
+//! of the library's runtime takes them. Between them is a queue of bounded length, whose two ends
+//! wake each other across threads: batches pass it as they are, and who takes them sets the pace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +24,9 @@ const BATCHES_WAITING: usize = 4;
 /// Workers take turns.
 static TURN: AtomicUsize = AtomicUsize::new(0);
 
-/// The rows of a plan over a partition, with these names and types. Its task begins when rows are asked for:
-/// a side of a join that is not wanted yet holds no memory. Dropping the stream ends the task.
+/// The rows of a plan over a partition, with these names and types. Its task begins when rows are
+/// asked for: a side of a join that is not wanted yet holds no memory. Dropping the stream ends the
+/// task.
 pub fn rows(
     local: &Local,
     plan: Arc<Plan>,

@@ -1,5 +1,5 @@
-//! Connections between nodes: kept, without delays for small messages, and given up soon when the other side
-//! does not answer.
+//! Connections between nodes: kept, without delays for small messages, and given up soon when the
+//! other side does not answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,8 +24,8 @@ use url::Url;
 /// A node that does not accept a connection for so long is not there.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// How often a connection is asked whether it lives, and for how long an answer is waited for: a node that hangs
-/// is given up after 4 s, within the 5 s in which a query has to end.
+/// How often a connection is asked whether it lives, and for how long an answer is waited for: a
+/// node that hangs is given up after 4 s, within the 5 s in which a query has to end.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(3);
 

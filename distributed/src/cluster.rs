@@ -1,4 +1,5 @@
-//! The coordinator: plans queries over the tables of its database, has workers run them, and gives the rows.
+//! The coordinator: plans queries over the tables of its database, has workers run them, and gives
+//! the rows.
 
 use std::sync::Arc;
 
@@ -54,7 +55,8 @@ impl Cluster {
     /// A coordinator over these workers, of which each runs so many partitions of a table at once.
     ///
     /// # Errors
-    /// There are fewer than two workers: with one the library has the coordinator run the query itself.
+    /// There are fewer than two workers: with one the library has the coordinator run the query
+    /// itself.
     pub fn new(local: &Local, workers: Vec<Url>, partitions: usize) -> Result<Cluster> {
         if workers.len() < 2 {
             return plan_err!("a cluster has at least two workers");
@@ -64,7 +66,8 @@ impl Cluster {
         let mut config = SessionConfig::new()
             .with_target_partitions(partitions.max(2))
             .with_information_schema(true)
-            // Filters that a join finds while it runs do not reach fragments, which have left by then.
+            // Filters that a join finds while it runs do not reach fragments, which have left by
+            // then.
             .set_bool("datafusion.optimizer.enable_dynamic_filter_pushdown", false);
         // Constants with a point are decimals, as in PostgreSQL.
         config.options_mut().sql_parser.parse_float_as_decimal = true;
@@ -102,7 +105,8 @@ impl Cluster {
     /// Begins to run a query; rows come as they are taken.
     ///
     /// # Errors
-    /// What the library's planner says; fragments that this engine does not run; workers that are not there.
+    /// Errors of the library's planner; fragments that this engine does not run; workers that are
+    /// not there.
     pub async fn stream(&self, query: &str) -> Result<SendableRecordBatchStream> {
         let plan = self.plan(&self.context.state().create_logical_plan(query).await?).await?;
         execute_stream(plan, self.context.task_ctx())
@@ -117,8 +121,8 @@ impl Cluster {
         Ok((rows.schema(), rows.try_collect().await?))
     }
 
-    /// The stages of a query, where they run, and the operators of our fragments, as text; `None` for a
-    /// statement that is no EXPLAIN.
+    /// The stages of a query, where they run, and the operators of our fragments, as text; `None`
+    /// for a statement that is no EXPLAIN.
     ///
     /// # Errors
     /// As [`Cluster::stream`].

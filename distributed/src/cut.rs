@@ -1,6 +1,7 @@
-//! Cuts fragments out of a plan: the largest subtree over one of our tables that is right by partition (scan,
-//! filter, projection, partial aggregation) becomes one node of ours. It runs after the library's rules and before
-//! it distributes the plan. An aggregate over a fragment that is none of ours is an error, not the library's.
+//! Cuts fragments out of a plan: the largest subtree over one of our tables that is right by
+//! partition (scan, filter, projection, partial aggregation) becomes one node of ours. It runs
+//! after the library's rules and before it distributes the plan. An aggregate over a fragment that
+//! is none of ours is an error, not the library's.
 
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ fn grown(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
     Ok(Some(Arc::new(below.with(longer)?)))
 }
 
-/// A filter may project its columns, and end after some rows: the limit of each partition stays above.
+/// A filter may project its columns, and end after some rows: the limit of each partition stays
+/// above.
 fn filtered(below: &FragmentExec, filter: &FilterExec) -> Result<Arc<dyn ExecutionPlan>> {
     let mut fragment = below.fragment().then(Step::Filter(Arc::clone(filter.predicate())));
     if let Some(kept) = filter.projection() {

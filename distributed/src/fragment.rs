@@ -1,5 +1,6 @@
-//! A fragment: the part of a query that runs over each partition of one table, as a typed description.
-//! Whoever has the table makes a plan of it (`lower`); it crosses machines as a message (`wire`).
+//! A fragment: the part of a query that runs over each partition of one table, as a typed
+//! description. Whoever has the table makes a plan of it (`lower`); it crosses machines as a
+//! message (`wire`).
 
 pub mod wire;
 
@@ -14,7 +15,7 @@ use crate::local::State;
 /// An expression over the columns of the step before.
 pub type Scalar = Arc<dyn PhysicalExpr>;
 
-/// What is done with the rows of a table, step after step.
+/// The work on the rows of a table, step after step.
 #[derive(Clone, Debug)]
 pub struct Fragment {
     /// The table's name.

@@ -1,4 +1,5 @@
-//! The database of this process: its tables, the partitions of them, and rows of fragments over those.
+//! The database of this process: its tables, the partitions of them, and rows of fragments over
+//! those.
 
 use std::fmt;
 use std::path::Path;
@@ -7,16 +8,17 @@ use std::sync::Arc;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use engine::{Database, DeviceChoice, DeviceProfile, Options, Partition, SqlError, TableDef};
 
-/// The database of this process, read only. It stays open until the process ends: tasks of queries that were
-/// given up may have the last handle, which must not go on a worker of the database itself.
+/// The database of this process, read only. It stays open until the process ends: tasks of queries
+/// that were given up may have the last handle, which must not go on a worker of the database
+/// itself.
 #[derive(Clone)]
 pub struct Local {
     database: Database,
     state: State,
 }
 
-/// Which state of which database partitions were cut in. Copies of one file have the same: they must not change
-/// while they are open, and are opened so.
+/// Which state of which database partitions were cut in. Copies of one file have the same: they
+/// must not change while they are open, and are opened so.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct State {
     /// The number of the last checkpoint.
@@ -105,7 +107,8 @@ pub fn failed(error: SqlError) -> DataFusionError {
     DataFusionError::Execution(error.to_string())
 }
 
-/// FNV-1a over what tables are: it is compared between processes, of which each has random seeds of its own.
+/// FNV-1a over what tables are: it is compared between processes, of which each has random seeds of
+/// its own.
 fn fingerprint(tables: &[Arc<TableDef>]) -> u64 {
     let text = |table: &Arc<TableDef>| {
         format!("{:?}{}{:?}{}", table.id, table.name, table.schema, table.statistics.row_count)

@@ -15,8 +15,9 @@ use tokio::net::TcpListener;
 
 /// Queries over many machines: each node opens its own copy of one database file, read only.
 ///
-/// Stop the server that writes the file, or take a backup, and give each node a copy: nodes whose copies are of
-/// different states refuse each other's queries. A node locks its copy, so two nodes of one machine need two.
+/// Stop the server that writes the file, or take a backup, and give each node a copy: nodes whose
+/// copies are of different states refuse each other's queries. A node locks its copy, so two nodes
+/// of one machine need two.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -28,8 +29,8 @@ struct Arguments {
 enum Command {
     /// Runs stages of queries over its copy of the database file, until it is stopped.
     Worker {
-        /// Where coordinators and other workers connect: ADDRESS:PORT. Nothing is encrypted, and nobody is asked
-        /// who he is: a network of the cluster's own is meant.
+        /// Where coordinators and other workers connect: ADDRESS:PORT. Nothing is encrypted, and
+        /// nobody is asked who he is: a network of the cluster's own is meant.
         #[arg(long)]
         listen: SocketAddr,
         #[command(flatten)]
@@ -60,8 +61,8 @@ struct Node {
     memory: usize,
 }
 
-// Operators of the library compute for long between two awaits: more threads than these have at once leave some
-// that answer peers, who would take the worker for lost.
+// Operators of the library compute for long between two awaits: more threads than these have at
+// once leave some that answer peers, who would take the worker for lost.
 #[tokio::main(flavor = "multi_thread", worker_threads = 16)]
 async fn main() -> ExitCode {
     match run(Arguments::parse().command).await {

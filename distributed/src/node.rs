@@ -1,4 +1,5 @@
-//! A fragment as one opaque node of the library's plans: the library places and connects it, this engine runs it.
+//! A fragment as one opaque node of the library's plans: the library places and connects it, this
+//! engine runs it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ impl FragmentExec {
     /// A fragment over partitions of a table of this node.
     ///
     /// # Errors
-    /// What this engine does not run; a table that is not here, or in another state than where its partitions
+    /// Steps that this engine does not run; a table that is not here, or in another state than
+    /// where its partitions
     /// were cut.
     pub fn new(fragment: Fragment, partitions: Vec<Partition>, local: &Local) -> Result<Self> {
         if fragment.state != local.state() {
@@ -81,7 +83,8 @@ impl FragmentExec {
         FragmentExec::new(fragment, self.partitions.clone(), &self.local)
     }
 
-    /// The same over its share of the partitions for each of so many tasks: as many for each, dealt out in turn.
+    /// The same over its share of the partitions for each of so many tasks: as many for each, dealt
+    /// out in turn.
     ///
     /// # Errors
     /// As [`FragmentExec::new`].

@@ -1,4 +1,5 @@
-//! `cargo xtask distributed`: the gate of the work tree `distributed/`, which is in none of the house's. It is run
+//! `cargo xtask distributed`: the gate of the work tree `distributed/`, which is in none of the
+//! house's. It is run
 //! when that or what `engine` and `plan` show of themselves changes.
 
 use std::path::Path;

@@ -1,9 +1,12 @@
-//! `dovetail bench exchange`: rows change places between nodes by the exchange of the executor, over the
-//! loopback. `bench shuffle` does so with tuples and bare sockets; here they are batches of columns: divided by
+//! `dovetail bench exchange`: rows change places between nodes by the exchange of the executor,
+//! over the
+//! loopback. `bench shuffle` does so with tuples and bare sockets; here they are batches of
+//! columns: divided by
 //! the hash of their key, gathered, encoded, sent with credit, decoded.
 //!
-//! Each node is a thread with a runtime of one worker. The ways of sending and receiving run in turns. Each run is
-//! checked: as many rows as were made have come, and the sum of their hashes is that of those that were made.
+//! Each node is a thread with a runtime of one worker. The ways of sending and receiving run in
+//! turns. Each run is checked: as many rows as were made have come, and the sum of their hashes is
+//! that of those that were made.
 
 use std::io;
 use std::sync::{Arc, Barrier};

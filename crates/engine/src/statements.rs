@@ -17,7 +17,7 @@ use crate::prepared::{PointExecution, Prepared};
 /// A prepared statement.
 #[derive(Debug)]
 pub struct NamedStatement {
-    /// What is to run; `None` is the empty statement, or one that is found by its text.
+    /// The statement to run; `None` is the empty one, or one that is found by its text.
     pub statement: Option<Arc<Prepared>>,
     /// The text of a statement whose literals are values of a known one. It is found by it for each
     /// execution.

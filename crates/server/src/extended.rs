@@ -110,7 +110,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The statement without a name that is found by its text, if it has literals and no parameters.
+    /// The statement without a name that is found by its text, if it has literals and no
+    /// parameters.
     async fn by_text(
         &self,
         name: &str,

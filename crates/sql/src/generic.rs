@@ -7,7 +7,8 @@
 //!
 //! What a plan depends on, and how that is kept true:
 //! - *Types of the parameters, their nulls, the zone and the switches of the planner*: whoever keeps plans
-//!   keeps one for each of them: a null is a constant of its plan. There is none for values of an unknown type.
+//!   keeps one for each of them: a null is a constant of its plan. There is none for values of an
+//!   unknown type.
 //! - *The catalog*: whatever the binder has asked it is asked again before each use ([`depends`]): tables with
 //!   their indexes, constraints and statistics, views with their queries, the right to read them, also of the
 //!   owners of views, and which functions there are. A statement about anything else (system relations, functions

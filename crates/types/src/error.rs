@@ -11,7 +11,8 @@ macro_rules! states {
         impl SqlState {
             $($(#[$doc])* pub const $name: SqlState = SqlState($code);)*
 
-            /// The state of a code that has a name here: errors of other processes bring theirs along.
+            /// The state of a code that has a name here: errors of other processes bring theirs
+            /// along.
             pub fn of_code(code: &[u8]) -> Option<SqlState> {
                 [$(SqlState::$name),*].into_iter().find(|state| state.0.as_bytes() == code)
             }

@@ -1,5 +1,5 @@
-//! Fragments as messages. Operators, partitions and the state of the database are described here; expressions
-//! and schemas inside of them are the library's own messages.
+//! Fragments as messages. Operators, partitions and the state of the database are described here;
+//! expressions and schemas inside of them are the library's own messages.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The library's aggregate functions as functions of a plan: for values that the plan's own totals are not of
-//! (floats, texts). The operator that groups and calls them is ours.
+//! The library's aggregate functions as functions of a plan: for values that the plan's own totals
+//! are not of (floats, texts). The operator that groups and calls them is ours.
 
 use std::sync::Arc;
 

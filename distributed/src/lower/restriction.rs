@@ -1,5 +1,5 @@
-//! Conditions on one column that the source of a column table tests itself: chunks and vectors whose bounds
-//! say no are not read.
+//! Conditions on one column that the source of a column table tests itself: chunks and vectors
+//! whose bounds say no are not read.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use types::LogicalType;
 use super::expr::lowered;
 use crate::fragment::Scalar;
 
-/// The condition as a restriction of a column, if it says just that; `columns` are the ordinals that it is over.
+/// The condition as a restriction of a column, if it says just that; `columns` are the ordinals
+/// that it is over.
 pub fn of(conjunct: &Scalar, columns: &[usize], table: &TableDef) -> Option<Restriction> {
     let (at, test) = test(conjunct)?;
     let column = *columns.get(at)?;

@@ -46,7 +46,8 @@ const QUERIES: &[&str] = &[
        (select l_orderkey from lineitem where l_quantity = 50 and l_discount = 0.10)",
 ];
 
-/// The rows as texts, in an order of their own unless the query has one. Numbers are written in one way.
+/// The rows as texts, in an order of their own unless the query has one. Numbers are written in one
+/// way.
 fn written(batches: &[RecordBatch], is_ordered: bool) -> Vec<Vec<String>> {
     let options = FormatOptions::new().with_null("NULL");
     let mut rows = vec![];
@@ -129,7 +130,8 @@ async fn workers_of_one_process_answer_as_one_machine() {
     }
 }
 
-/// A join whose sides are both exchanged by their keys: the library would send the smaller one to all otherwise.
+/// A join whose sides are both exchanged by their keys: the library would send the smaller one to
+/// all otherwise.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_sides_of_a_join_are_exchanged() {
     let (cluster, workers) = nodes::in_process().await;

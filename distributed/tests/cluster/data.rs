@@ -1,4 +1,5 @@
-//! The tables: some like TPC-H's, as rows and as columns, with nulls; copies of their file for each node.
+//! The tables: some like TPC-H's, as rows and as columns, with nulls; copies of their file for each
+//! node.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

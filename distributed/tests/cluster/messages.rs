@@ -1,4 +1,5 @@
-//! Fragments as messages: what is written is read again, and what is damaged is an error or another fragment.
+//! Fragments as messages: what is written is read again, and what is damaged is an error or another
+//! fragment.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is refused, and how clearly.
+//! Refusals, and how clear they are.
 
 use distributed::cluster::{Cluster, address};
 

@@ -29,7 +29,7 @@ pub(super) struct Planned {
     pub(super) order: Option<Vec<u32>>,
 }
 
-/// What is done about conflicts, with the values of an execution as one row.
+/// The treatment of conflicts, with the values of an execution as one row.
 #[derive(Clone, Copy)]
 pub(super) struct OnConflict<'a> {
     pub(super) conflict: &'a Conflict,

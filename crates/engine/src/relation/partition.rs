@@ -1,4 +1,5 @@
-//! Partitions of a table: disjoint ranges of its clustered keys that have all of its rows between them.
+//! Partitions of a table: disjoint ranges of its clustered keys that have all of its rows between
+//! them.
 
 use std::ops::{Bound, Range};
 
@@ -11,8 +12,8 @@ use crate::catalog::entry::TableEntry;
 use crate::columns::part::{Part, row_key};
 use crate::fault;
 
-/// The rows of a table whose clustered keys, as bytes, lie in a range. Those of a column table are cut at
-/// whole vectors: the id of a vector's first row says where it belongs.
+/// The rows of a table whose clustered keys, as bytes, lie in a range. Those of a column table are
+/// cut at whole vectors: the id of a vector's first row says where it belongs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
     /// The first key; empty is the beginning of the table.
@@ -49,7 +50,8 @@ impl Partition {
     }
 }
 
-/// So many partitions of about the same size, in the order of the keys. Small tables have some without rows.
+/// So many partitions of about the same size, in the order of the keys. Small tables have some
+/// without rows.
 ///
 /// # Errors
 /// Those of storage.

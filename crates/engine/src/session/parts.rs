@@ -32,7 +32,8 @@ impl Part<'_> {
 
 impl Session {
     /// The statements of a text that has several, if all of them can be read, and each changes or
-    /// asks for rows or begins or ends a transaction. Their meaning is found when each has its turn.
+    /// asks for rows or begins or ends a transaction. Their meaning is found when each has its
+    /// turn.
     pub fn parts<'a>(&self, text: &'a str) -> Option<Vec<Part<'a>>> {
         if text.len() > AT_ONCE_BYTES_MAX || self.settings.plan_cache == PlanCache::ForceCustom {
             return None;

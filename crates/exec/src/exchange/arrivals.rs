@@ -1,5 +1,5 @@
-//! Rows that have come, of all nodes, until the plan takes them. Those of peers are bounded by the credit that
-//! the peers have, those of this node by their bytes.
+//! Rows that have come, of all nodes, until the plan takes them. Those of peers are bounded by the
+//! credit that the peers have, those of this node by their bytes.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -26,8 +26,8 @@ use crate::notify::WaitGroup;
 /// Bytes of a piece that is received, at most.
 const CHUNK_BYTES_MAX: usize = 64 << 10;
 
-/// Pieces that are received and not yet copied to where they belong, for each peer: one that is read and one
-/// that the kernel fills, and as many again.
+/// Pieces that are received and not yet copied to where they belong, for each peer: one that is
+/// read and one that the kernel fills, and as many again.
 const CHUNKS_PER_PEER: usize = 4;
 
 /// An exchange on one node, with its two ends.
@@ -41,11 +41,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Begins an exchange on the current worker, on whose ring its coroutines stay. `peers` has a connected
-    /// stream for each other node, at its number, and none at the own number.
+    /// Begins an exchange on the current worker, on whose ring its coroutines stay. `peers` has a
+    /// connected stream for each other node, at its number, and none at the own number.
     ///
     /// # Errors
-    /// 22023: options out of range, or streams that do not fit the numbers of nodes; 53200: there is no memory
+    /// 22023: options out of range, or streams that do not fit the numbers of nodes; 53200: there
+    /// is no memory
     /// for a buffer in each direction; 58030: the worker can receive nothing.
     ///
     /// # Panics

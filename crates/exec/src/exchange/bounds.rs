@@ -1,5 +1,6 @@
-//! The bounds of a message of rows: its buffers lie in its body, and the values of each vector in its buffers.
-//! The library checks values, but takes lengths of bitmaps for granted and panics otherwise.
+//! The bounds of a message of rows: its buffers lie in its body, and the values of each vector in
+//! its buffers. The library checks values, but takes lengths of bitmaps for granted and panics
+//! otherwise.
 
 use arrow_ipc::{Buffer, FieldNode, RecordBatch};
 use arrow_schema::{DataType, Schema};

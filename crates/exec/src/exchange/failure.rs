@@ -49,8 +49,8 @@ impl Failure {
         self.told.wait().await;
     }
 
-    /// Waits on `queue` until `ready` gives something, or there is an error: whoever notes one wakes all
-    /// queues behind it.
+    /// Waits on `queue` until `ready` gives something, or there is an error: whoever notes one
+    /// wakes all queues behind it.
     pub(crate) async fn or<T>(
         &self,
         queue: &WaitQueue,

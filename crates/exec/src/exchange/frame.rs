@@ -1,9 +1,10 @@
 //! Frames, of which the stream between two nodes consists: a header of 16 bytes and a payload.
 //!
-//! The header: four bytes of magic, the version, the kind, two bytes that are zero, the length of the payload
-//! and the checksum of all that stands before it and of the payload, each of four bytes, the lowest first. Rows
-//! are the stream format of the vector library (`wire`), cut into payloads of a buffer's size at most. Bytes are
-//! checked here, where they are read; each that is wrong is an error of 08P01.
+//! The header: four bytes of magic, the version, the kind, two bytes that are zero, the length of
+//! the payload and the checksum of all that stands before it and of the payload, each of four
+//! bytes, the lowest first. Rows are the stream format of the vector library (`wire`), cut into
+//! payloads of a buffer's size at most. Bytes are checked here, where they are read; each that is
+//! wrong is an error of 08P01.
 
 use types::{SqlError, SqlResult, SqlState};
 

@@ -11,8 +11,8 @@ use super::lane::Lane;
 use super::shared::Shared;
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 
-/// Where the rows for this node come out. Dropped before their end, it tells the peers that they are not wanted
-/// any more.
+/// Where the rows for this node come out. Dropped before their end, it tells the peers that they
+/// are not wanted any more.
 pub struct Incoming {
     pub(super) shared: Arc<Shared>,
 }

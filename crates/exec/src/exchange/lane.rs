@@ -1,5 +1,5 @@
-//! The way to one peer: buffers that are empty, filled or under way, how many more each of the two takes, and
-//! what has been said. Producers fill, the sender's coroutine empties.
+//! The way to one peer: buffers that are empty, filled or under way, how many more each of the two
+//! takes, and what has been said. Producers fill, the sender's coroutine empties.
 
 use std::collections::VecDeque;
 use std::mem;

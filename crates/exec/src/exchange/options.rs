@@ -12,7 +12,8 @@ use crate::memory::Grant;
 /// The subject of an exchange; all of its nodes say the same but for `node` and `memory`.
 #[derive(Clone)]
 pub struct ExchangeOptions {
-    /// A number that no other exchange between these nodes has: streams that were mixed up are refused.
+    /// A number that no other exchange between these nodes has: streams that were mixed up are
+    /// refused.
     pub exchange: u64,
     /// The number of this node, from 0.
     pub node: usize,
@@ -28,14 +29,14 @@ pub struct ExchangeOptions {
     pub buffers: usize,
     /// Buffers that a peer may have sent and whose rows nobody has taken; at least 1.
     pub credits: usize,
-    /// A peer from which no frame came for so long is lost. Nodes that have nothing to say say so three times
-    /// in that time; it must be enough for a whole buffer to arrive.
+    /// A peer from which no frame came for so long is lost. Nodes that have nothing to say say so
+    /// three times in that time; it must be enough for a whole buffer to arrive.
     pub patience: Duration,
 }
 
 impl ExchangeOptions {
-    /// An exchange with buffers of 1 MiB, as in the paper; two of them in each direction are enough for one to
-    /// be filled while another is sent.
+    /// An exchange with buffers of 1 MiB, as in the paper; two of them in each direction are enough
+    /// for one to be filled while another is sent.
     pub fn new(exchange: u64, node: usize, schema: SchemaRef, route: Route) -> ExchangeOptions {
         ExchangeOptions {
             exchange,

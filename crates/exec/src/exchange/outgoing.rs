@@ -1,5 +1,5 @@
-//! The end of a plan at an exchange: rows are divided, gathered, encoded in the task that made them, and put
-//! into the buffers of the peers that they go to.
+//! The end of a plan at an exchange: rows are divided, gathered, encoded in the task that made
+//! them, and put into the buffers of the peers that they go to.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -85,7 +85,8 @@ impl Outgoing {
         let pieces = batch_bytes(&rows).div_ceil(enough).clamp(1, row_count.max(1));
         for rows in batch::slices(&rows, row_count.div_ceil(pieces)) {
             let bytes = batch_bytes(&rows);
-            // Rows that are here cannot be refused; where memory is short they do not wait for others.
+            // Rows that are here cannot be refused; where memory is short they do not wait for
+            // others.
             let has_room = self.shared.memory.try_grow(bytes);
             if !has_room {
                 self.shared.memory.hold(bytes);
@@ -156,8 +157,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Puts a batch into buffers of a lane, as they come back empty: this is where producers wait for their
-    /// peers.
+    /// Puts a batch into buffers of a lane, as they come back empty: this is where producers wait
+    /// for their peers.
     async fn place(&self, lane: &Lane, bytes: &[u8]) -> SqlResult<()> {
         let _turn = lane.turn.acquire().await;
         // The batch of another task may have been left in its middle.
@@ -194,8 +195,8 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Rows that have been taken and are not placed yet: dropped now, they are missing. The plan has an error of its
-/// own then, which is to be told instead.
+/// Rows that have been taken and are not placed yet: dropped now, they are missing. The plan has an
+/// error of its own then, which is to be told instead.
 struct Halfway<'a>(Option<&'a AtomicBool>);
 
 impl Halfway<'_> {

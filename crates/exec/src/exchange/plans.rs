@@ -42,7 +42,8 @@ impl Tables for Inputs {
     }
 }
 
-/// The leaf of a plan that reads what an exchange brings: all columns of `schema`. Its id is that of the input.
+/// The leaf of a plan that reads what an exchange brings: all columns of `schema`. Its id is that
+/// of the input.
 ///
 /// # Errors
 /// 0A000: a column of a type that tables do not have.
@@ -78,7 +79,8 @@ pub fn scan_of_exchange(id: TableId, schema: &SchemaRef) -> SqlResult<Node> {
     Ok(Node::new(Operator::Scan(scan), Arc::clone(schema), 0.0, 0.0))
 }
 
-/// Runs a plan whose rows go into an exchange, to its end. An error of the plan is one of the exchange.
+/// Runs a plan whose rows go into an exchange, to its end. An error of the plan is one of the
+/// exchange.
 ///
 /// # Errors
 /// Those of the plan and of the exchange.
@@ -98,7 +100,8 @@ pub async fn send_rows(
     }
 }
 
-/// Runs a plan over `inputs`, of exchanges that `controls` end: with the error of the plan, if it has one.
+/// Runs a plan over `inputs`, of exchanges that `controls` end: with the error of the plan, if it
+/// has one.
 ///
 /// # Errors
 /// Those of the plan and of the exchanges.

@@ -1,5 +1,5 @@
-//! The coroutine that receives from a peer. It never waits for the plan: what a peer may send has its memory
-//! before the peer learns of its credit.
+//! The coroutine that receives from a peer. It never waits for the plan: what a peer may send has
+//! its memory before the peer learns of its credit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,7 +21,8 @@ pub(crate) async fn receive(shared: Arc<Shared>, node: usize, mut frames: Frames
         if let Err(error) = heard {
             shared.fail(error);
         }
-        // A stream that is closed with bytes in it is reset, and the peer loses what it was told last.
+        // A stream that is closed with bytes in it is reset, and the peer loses what it was told
+        // last.
         frames.drain().await;
     };
     shared.within_grace(work).await;
@@ -88,8 +89,8 @@ impl Peer<'_> {
         }
     }
 
-    /// A buffer of a batch that goes on: it makes room for the next one at once, as one of all that the
-    /// batch takes.
+    /// A buffer of a batch that goes on: it makes room for the next one at once, as one of all that
+    /// the batch takes.
     fn part(&mut self, payload: &[u8]) -> SqlResult<()> {
         if self.shared.arrivals.is_refused() {
             return Ok(());

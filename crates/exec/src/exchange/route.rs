@@ -11,8 +11,8 @@ use crate::keys::{KeyCoder, mix};
 /// How rows are divided among the nodes.
 #[derive(Clone, Debug)]
 pub enum Route {
-    /// By the hash of these keys: equal keys meet on one node, and so do nulls. The two sides of a join have
-    /// keys of the same types.
+    /// By the hash of these keys: equal keys meet on one node, and so do nulls. The two sides of a
+    /// join have keys of the same types.
     Hash(Vec<Expr>),
     /// All rows to every node.
     Broadcast,
@@ -64,8 +64,8 @@ fn taken(rows: &RecordBatch, at: Vec<u32>) -> SqlResult<RecordBatch> {
     }
 }
 
-/// The node of a key. Mixed once more: the joins and groups of a node divide its rows by the bits of the
-/// same hash, which must not be alike for all of them.
+/// The node of a key. Mixed once more: the joins and groups of a node divide its rows by the bits
+/// of the same hash, which must not be alike for all of them.
 fn node_of(hash: u64, node_count: usize) -> usize {
     ((u128::from(mix(hash)) * node_count as u128) >> 64) as usize
 }

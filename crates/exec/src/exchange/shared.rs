@@ -21,8 +21,8 @@ use super::wire::Wire;
 use crate::memory::Reservation;
 use crate::notify::WaitGroup;
 
-/// How long a failed exchange still tells its peers, and takes what they have sent: a peer that has not read by
-/// then learns of the end from its connection.
+/// How long a failed exchange still tells its peers, and takes what they have sent: a peer that has
+/// not read by then learns of the end from its connection.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// An exchange, as its tasks see it.
@@ -89,7 +89,8 @@ impl Shared {
         self.lanes.iter().flatten()
     }
 
-    /// Ends the exchange with an error, unless it has one already; all of its tasks and its peers learn of it.
+    /// Ends the exchange with an error, unless it has one already; all of its tasks and its peers
+    /// learn of it.
     pub(crate) fn fail(&self, error: SqlError) {
         if self.failure.note(error) {
             self.peers().for_each(Lane::wake_all);
@@ -97,7 +98,8 @@ impl Shared {
         }
     }
 
-    /// Does work of a peer to its end, unless the exchange has failed and the work does not end soon.
+    /// Does work of a peer to its end, unless the exchange has failed and the work does not end
+    /// soon.
     pub(crate) async fn within_grace<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let mut over = pin!(async {

@@ -1,8 +1,8 @@
 //! Rows as bytes between nodes: the form of temporary files, of one schema that both ends know.
 //!
-//! The bytes begin with the message of the schema, which is compared and not read: what comes from another
-//! process decides nothing but values. The ranges of the other message are checked before the library takes
-//! them, since it trusts them.
+//! The bytes begin with the message of the schema, which is compared and not read: what comes from
+//! another process decides nothing but values. The ranges of the other message are checked before
+//! the library takes them, since it trusts them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use super::frame::violation;
 use crate::batch;
 use crate::spill::codec;
 
-/// The most bytes of a batch: a value has a gibibyte at most, and rows are cut at the size of a buffer.
+/// The most bytes of a batch: a value has a gibibyte at most, and rows are cut at the size of a
+/// buffer.
 pub(crate) const BATCH_BYTES_MAX: usize = 1 << 31;
 
 /// The bytes before the length of each message.

@@ -58,8 +58,8 @@ impl Run<'_> {
         sides.rows(join.kind, &join.output)
     }
 
-    /// The rows of both sides; `None` where the join has none since one side has none. Nobody asks for
-    /// what is wrong with the other one then.
+    /// The rows of both sides; `None` where the join has none since one side has none. Nobody asks
+    /// for what is wrong with the other one then.
     async fn sides(
         &self,
         (build, probe): (&Node, &Node),
@@ -154,7 +154,7 @@ impl Sides {
         Ok(())
     }
 
-    /// Whether each row of the two sides has a partner.
+    /// For each row of the two sides, true if it has a partner.
     fn partnered(&self) -> (Vec<bool>, Vec<bool>) {
         let (mut build, mut probe) = (vec![false; self.build.len()], vec![false; self.probe.len()]);
         for (one, other) in &self.pairs {

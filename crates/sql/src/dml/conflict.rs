@@ -189,10 +189,10 @@ impl Assignments {
         }
     }
 
-    /// The stored rows that change as they become, and which these are. A row belongs to the excluded
-    /// one at its place. Both have all columns of the table in order; the stored ones, and what they
-    /// become, a row id behind them where the table has one. `values` are those of the execution, as
-    /// one row.
+    /// The stored rows that change as they become, and which these are. A row belongs to the
+    /// excluded one at its place. Both have all columns of the table in order; the stored ones, and
+    /// what they become, a row id behind them where the table has one. `values` are those of the
+    /// execution, as one row.
     ///
     /// # Errors
     /// Those of computing and assigning the values; 23502.

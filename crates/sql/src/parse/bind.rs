@@ -199,7 +199,7 @@ fn is_of_the_moment(token: &Token) -> bool {
     !matches!(token, Token::Word(_) | Token::Number(..)) && speaks_of_now(&token.to_string())
 }
 
-/// Whether a parameter is one that a generic plan may have: null, or of a type whose literals are
+/// True of a parameter that a generic plan may have: null, or of a type whose literals are
 /// typed without a look at their text. Those of `char(n)` lose their blanks.
 fn is_admitted(parameter: &Parameter) -> bool {
     let is_known =

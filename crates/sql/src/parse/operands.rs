@@ -32,7 +32,8 @@ mod literals;
 pub const SUMMED_MAX: i32 = 1 << 30;
 
 impl Template {
-    /// Where the literals stand that may be parameters, and the lists that may be arrays. `None` for a statement that is planned for each execution, whatever stands in it.
+    /// Where the literals stand that may be parameters, and the lists that may be arrays. `None`
+    /// for a statement that is planned for each execution, whatever stands in it.
     ///
     /// # Errors
     /// The result of parsing.

@@ -18,8 +18,8 @@ const PARTS_MAX: usize = 4;
 const COST_MAX: f64 = 0.5;
 
 impl Physical<'_> {
-    /// The rows of a scan as those of each part of one of its conditions, if all parts together cost
-    /// far less than one scan. A row belongs to the first part that is true for it.
+    /// The rows of a scan as those of each part of one of its conditions, if all parts together
+    /// cost far less than one scan. A row belongs to the first part that is true for it.
     pub(super) fn by_parts(
         &self,
         scan: &TableScan,

@@ -21,7 +21,8 @@ pub(super) enum Kind {
     Text,
     /// A text behind the name of its type.
     Typed(&'static TypeWord),
-    /// The elements of `IN`, behind this word, or of `NOT IN`: as one array they may be a parameter.
+    /// The elements of `IN`, behind this word, or of `NOT IN`: as one array they may be a
+    /// parameter.
     List {
         of: ListOf,
         is_negated: bool,

@@ -94,7 +94,8 @@ fn rows_pass_on_real_rings() {
     }
 }
 
-/// Grants that refuse whoever can do without leave one buffer in each direction, and that is enough.
+/// Grants that refuse whoever can do without leave one buffer in each direction, and that is
+/// enough.
 #[test]
 fn little_memory_is_enough_and_none_is_an_error() {
     let rows = machine(4).block_on(|| async {

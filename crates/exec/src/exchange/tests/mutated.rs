@@ -56,7 +56,8 @@ fn varied(row_count: usize) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns).expect("a batch")
 }
 
-/// The rows that decode after the bytes were changed have the types that were agreed on, and are whole.
+/// The rows that decode after the bytes were changed have the types that were agreed on, and are
+/// whole.
 #[test]
 fn mutated_batches_are_errors_or_rows() {
     let (mut errors, mut rows_seen) = (0, 0);
@@ -103,7 +104,8 @@ fn mutated_headers_are_errors_or_lie_within_limits() {
     }
 }
 
-/// The frames of a peer, with some left out, said twice and changed; half of them with checksums that fit.
+/// The frames of a peer, with some left out, said twice and changed; half of them with checksums
+/// that fit.
 fn conversation(prng: &mut Prng) -> Vec<u8> {
     let rows = encoded(1 + roll(prng, 30));
     let frames = [

@@ -1,5 +1,6 @@
-//! Hash joins over several nodes: both sides change places by their keys, or the build side goes to all; each
-//! node joins what it has. Together they are the join of all rows, by a reference that tests every pair.
+//! Hash joins over several nodes: both sides change places by their keys, or the build side goes to
+//! all; each node joins what it has. Together they are the join of all rows, by a reference that
+//! tests every pair.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! Exchanges between nodes of a simulated cluster: exact rows or a clean error at every node, and never a hang.
+//! Exchanges between nodes of a simulated cluster: exact rows or a clean error at every node, and
+//! never a hang.
 
 mod joins;
 mod nodes;

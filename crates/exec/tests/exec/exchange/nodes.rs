@@ -1,4 +1,5 @@
-//! Nodes of a cluster as tasks of one simulated machine, each with its tables and streams to all others.
+//! Nodes of a cluster as tasks of one simulated machine, each with its tables and streams to all
+//! others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Nodes that have not ended after so long wait for each other: pings go on for ever.
 const PATIENCE_OF_TESTS: Duration = Duration::from_secs(2_000);
 
-/// Seeds of a test. The environment may ask for more (`DOVETAIL_SEEDS`), or for one (`DOVETAIL_SEED`).
+/// Seeds of a test. The environment may ask for more (`DOVETAIL_SEEDS`), or for one
+/// (`DOVETAIL_SEED`).
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     let asked = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match asked("DOVETAIL_SEED") {
@@ -47,7 +49,8 @@ pub fn machine(seed: u64, workers: usize, faults: NetworkFaults) -> (Disk, Runti
     (disk, runtime.expect("a simulation starts"))
 }
 
-/// A stream between each two of `count` nodes: for each node its streams by the numbers of the others.
+/// A stream between each two of `count` nodes: for each node its streams by the numbers of the
+/// others.
 pub async fn mesh(count: usize) -> Vec<Vec<Option<Socket>>> {
     let mut streams: Vec<Vec<Option<Socket>>> = vec![];
     streams.resize_with(count, || (0..count).map(|_| None).collect());

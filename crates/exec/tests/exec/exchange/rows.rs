@@ -142,7 +142,8 @@ fn run(setup: Setup) -> Vec<Ending> {
         for node in nodes {
             endings.push(ended(node, seed).await);
         }
-        // Memory that is lent to a connection which has vanished comes back when the kernel gives up.
+        // Memory that is lent to a connection which has vanished comes back when the kernel gives
+        // up.
         time::sleep(Duration::from_secs(8_000)).await;
         endings
     });

@@ -101,7 +101,7 @@ impl Draft<'_> {
         Ok(Some((Work::Insert { rows: Box::new(rows), conflict }, self.values)))
     }
 
-    /// What is done about conflicts, with columns in the places of parameters.
+    /// The treatment of conflicts, with columns in the places of parameters.
     fn conflict(&self, insert: &Insert) -> SqlResult<Option<Conflict>> {
         let mut over = insert.clone();
         let mut places = BTreeSet::new();

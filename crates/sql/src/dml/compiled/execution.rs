@@ -161,8 +161,10 @@ impl Execution {
         Ok(updated)
     }
 
-    /// The rows of an `INSERT`, but for generated columns, and its values as in [`Execution::values`];
-    /// `None` where the planned road has to say what is wrong with its values. No number of a sequence
+    /// The rows of an `INSERT`, but for generated columns, and its values as in
+    /// [`Execution::values`];
+    /// `None` where the planned road has to say what is wrong with its values. No number of a
+    /// sequence
     /// is taken then.
     ///
     /// # Errors
