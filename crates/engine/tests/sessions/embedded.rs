@@ -368,3 +368,19 @@ fn an_error_before_a_statement_fails_its_transaction_too() {
         opened.db().transaction(&options, async |tx| tx.scan("t", &beyond).await.map(drop));
     assert_eq!(refused.unwrap_err().state, SqlState("42601"));
 }
+
+#[test]
+fn partitions_of_a_table_are_for_who_may_read_it() {
+    let opened = Opened::new("partitions");
+    opened.db().session().execute("create role reader").unwrap();
+    let partitions = |role: &str| {
+        let mut session = opened.db().session();
+        session.execute(&format!("set role {role}")).unwrap();
+        opened.db().runtime_handle().block_on(move || async move {
+            session.partitions("t", 3).await.map(|partitions| partitions.len())
+        })
+    };
+    assert_eq!(partitions("reader").unwrap_err().state, SqlState::INSUFFICIENT_PRIVILEGE);
+    opened.db().session().execute("grant select on t to reader").unwrap();
+    assert_eq!(partitions("reader").unwrap(), 3);
+}
