@@ -25,9 +25,16 @@ use crate::system::catalog::SystemCatalog;
 /// three times as much (an estimate), so that all take about 15 MiB.
 const PLANS_MAX: usize = 256;
 
-/// Bytes of the values of an execution that are put into a plan for all values: some hundred
-/// elements of an array. More of them are planned as constants, beside the workers.
-pub(crate) const VALUES_BYTES_MAX: usize = 4 << 10;
+/// Bytes of the values of an execution that are few: some hundred elements of an array. A plan for
+/// all values that was made with more of them keeps these and is counted with them.
+const FEW_VALUES_BYTES: usize = 4 << 10;
+
+/// Bytes of values that a plan for all values is used with, at most.
+const VALUES_BYTES_MAX: usize = 128 << 10;
+
+/// A byte of values takes so much less of a kept plan than one of the text: three bytes instead of
+/// 240.
+const VALUES_PER_TEXT: usize = 64;
 
 /// Attempts to find a plan that is good for all values: the values of one may be odd, such as a pattern without
 /// wildcards.
@@ -38,16 +45,26 @@ pub(crate) const ATTEMPTS_MAX: u32 = 3;
 pub(crate) struct Key {
     pub(crate) text: Arc<str>,
     /// Which of the text's statements.
-    pub(crate) place: (u64, u64),
+    pub(crate) place: (u64, u64, usize),
     /// Types of the parameters, and whether each is null.
     pub(crate) types: Vec<(LogicalType, Option<u32>, bool)>,
     pub(crate) zone: Zone,
     pub(crate) switches: Switches,
+    /// The bytes of the values as a power of two, if they are many.
+    pub(crate) values_bytes: Option<usize>,
+}
+
+impl Key {
+    /// The key with values of so many bytes.
+    pub(crate) fn with_values(self, bytes: usize) -> Key {
+        let are_many = bytes > FEW_VALUES_BYTES;
+        Key { values_bytes: are_many.then(|| bytes.next_power_of_two()), ..self }
+    }
 }
 
 impl Texted for Key {
     fn text_bytes(&self) -> usize {
-        self.text.len()
+        self.text.len() + self.values_bytes.unwrap_or(0) / VALUES_PER_TEXT
     }
 }
 
@@ -77,6 +94,12 @@ impl Plans {
     /// True if a text of so many bytes has no place here: it is planned each time.
     pub(crate) fn is_too_long(&self, bytes: usize) -> bool {
         bytes > self.long_bytes_max
+    }
+
+    /// True if an execution with so many bytes of values is planned for these: what is done with them
+    /// by a kept plan is done on a worker.
+    pub(crate) fn are_too_many(&self, bytes: usize) -> bool {
+        bytes > self.long_bytes_max.min(VALUES_BYTES_MAX)
     }
 
     fn known(&self) -> MutexGuard<'_, Recent<Key, Known>> {

@@ -349,13 +349,21 @@ pub(crate) async fn few_cells(
         Mode::Serial | Mode::Static { .. } => Depth::One,
         Mode::OutOfOrder => Depth::Many,
     };
-    let tables = ProgramTables { snapshot: catalog.snapshot(), depth, io: IoCounters::default() };
+    let tables = ProgramTables { catalog, depth, io: IoCounters::default() };
     let run = exec::run_program(plan, program, &tables);
     let found = unless_cancelled(&watch.cancel, run).await?;
+    if calls_functions(plan) {
+        unless_cancelled(&watch.cancel, catalog.pay()).await??;
+    }
     let is_done = !matches!(found, Ok(None));
     let reads = tables.io.reads.load(Relaxed);
     watch.activity.programmed(settings.execution_mode, is_done, reads);
     found
+}
+
+/// True if a plan calls functions of the session.
+pub(crate) fn calls_functions(plan: &Plan) -> bool {
+    plan.bindings.as_ref().is_some_and(|bindings| bindings.parameters.calls.is_some())
 }
 
 /// True if plans may be run by their programs, which nobody watches, and which are interpreted.

@@ -22,7 +22,7 @@ use types::{SqlError, SqlResult};
 use crate::activity::{Activity, StatementActivity};
 use crate::isolation;
 use crate::numbers::Given;
-use crate::query::Run;
+use crate::query::{Run, calls_functions};
 use crate::result::ResultSet;
 use crate::system::catalog::SystemCatalog;
 use crate::system::view::SettingChange;
@@ -41,8 +41,9 @@ pub struct RowStream {
 pub(crate) enum Source {
     /// They are all here.
     Collected(VecDeque<RecordBatch>, String),
-    /// The few rows of a program, and the columns that they are as vectors.
-    Few(Option<Cells>, SchemaRef),
+    /// The few rows of a program, the columns that they are as vectors, and the catalog whose
+    /// functions it has called.
+    Few(Option<Cells>, SchemaRef, Option<SystemCatalog>),
     Running(Box<Running>),
 }
 
@@ -113,9 +114,10 @@ impl RowStream {
     }
 
     /// The few rows that the program of a plan has found.
-    pub(crate) fn few(plan: &Plan, rows: Cells) -> RowStream {
+    pub(crate) fn few(plan: &Plan, rows: Cells, catalog: &SystemCatalog) -> RowStream {
         let (schema, relaxed) = (plan.root.schema.clone(), plan.root.relaxed());
-        let source = Source::Few(Some(rows), relaxed);
+        let called = calls_functions(plan).then(|| catalog.clone());
+        let source = Source::Few(Some(rows), relaxed, called);
         RowStream { schema, verb: "SELECT".to_owned(), row_count: 0, source }
     }
 
@@ -150,7 +152,7 @@ impl RowStream {
     pub fn poll_portion(&mut self, cx: &mut Context<'_>) -> Poll<SqlResult<Option<Portion>>> {
         let portion = match &mut self.source {
             Source::Collected(batches, _) => batches.pop_front().map(Portion::Vectors),
-            Source::Few(rows, _) => rows.take().map(Portion::Values),
+            Source::Few(rows, ..) => rows.take().map(Portion::Values),
             Source::Running(running) => ready!(running.poll(cx))?.map(Portion::Vectors),
         };
         match portion {
@@ -170,7 +172,9 @@ impl RowStream {
     pub fn vectors(&self, portion: Portion) -> SqlResult<RecordBatch> {
         match (portion, &self.source) {
             (Portion::Vectors(batch), _) => Ok(batch),
-            (Portion::Values(rows), Source::Few(_, schema)) => exec::batch_of_cells(schema, &rows),
+            (Portion::Values(rows), Source::Few(_, schema, _)) => {
+                exec::batch_of_cells(schema, &rows)
+            }
             (Portion::Values(_), _) => Err(SqlError::internal("values of another result")),
         }
     }
@@ -207,6 +211,7 @@ impl RowStream {
     /// The settings that the query changed by `set_config`.
     pub(crate) fn changes(&self) -> Vec<SettingChange> {
         match &self.source {
+            Source::Few(_, _, Some(catalog)) => catalog.changes(),
             Source::Collected(..) | Source::Few(..) => vec![],
             Source::Running(running) => running.catalog.changes(),
         }
@@ -241,6 +246,7 @@ impl RowStream {
     /// The sequences that gave numbers out of which a crash would not know.
     pub(crate) fn given(&self) -> Vec<Given> {
         match &self.source {
+            Source::Few(_, _, Some(catalog)) => catalog.given(),
             Source::Collected(..) | Source::Few(..) => vec![],
             Source::Running(running) => running.catalog.given(),
         }

@@ -424,7 +424,8 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
             Op::Map(Arc::new(Project { node: node.id, exprs, as_words: *as_words, schema }))
         }
         (Operator::Unnest { columns, .. }, _) => {
-            let (columns, schema) = (columns.clone(), node.relaxed());
+            let given = run.query.bindings.as_ref().map(|bindings| &bindings.parameters);
+            let (columns, schema) = ((&columns[..], given), node.relaxed());
             let batch_rows = run.query.batch_rows.max(1);
             Op::Map(Arc::new(Unnest::new(node.id, columns, schema, batch_rows)))
         }

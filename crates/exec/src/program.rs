@@ -12,7 +12,9 @@ mod keys;
 mod limits;
 mod order;
 mod pairs;
+mod recursion;
 mod shared;
+mod unnest;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -104,7 +106,8 @@ pub async fn run_program(
     let bindings = bindings.ok_or_else(|| SqlError::internal("a program without parameters"))?;
     let given = &bindings.parameters;
     let parameters = row_of(given.values.iter())?;
-    let run = Run { plan, program, tables, given, parameters, shared: RefCell::default() };
+    let (shared, work) = (RefCell::default(), RefCell::default());
+    let run = Run { plan, program, tables, given, parameters, shared, work };
     let mut rows = run.rows(&plan.root);
     match poll_fn(|cx| caught(|| rows.as_mut().poll(cx))).await {
         Ok(rows) => Ok(Some(rows)),
@@ -149,6 +152,8 @@ struct Run<'a> {
     parameters: Cells,
     /// The rows of queries of `WITH` that have been computed, by their numbers.
     shared: RefCell<HashMap<usize, Cells>>,
+    /// The rows of the last rounds of recursions, by the numbers of their nodes.
+    work: RefCell<HashMap<usize, Cells>>,
 }
 
 impl Run<'_> {
@@ -174,6 +179,13 @@ impl Run<'_> {
                 Operator::NestedLoopJoin(join) => self.nested_loop_join(join, code).await?,
                 Operator::CteScan(scan) => self.shared(scan).await?,
                 Operator::Union { inputs } => self.united(inputs).await?,
+                Operator::Unnest { input, columns } => {
+                    self.unnested(node, (input, columns)).await?
+                }
+                Operator::Recursive(recursion) => self.rounds(node, recursion).await?,
+                Operator::WorkTable { recursion, columns, .. } => {
+                    self.last_round(*recursion, columns)?
+                }
                 Operator::Limit { input, skip, fetch } => {
                     self.rows(input).await?.slice(*skip, fetch.unwrap_or(usize::MAX))
                 }
@@ -216,11 +228,16 @@ impl Run<'_> {
 /// Rows of a batch.
 fn cells(batch: &RecordBatch) -> SqlResult<Cells> {
     let mut rows = Cells::new(batch.num_columns());
+    push_batch(&mut rows, batch)?;
+    Ok(rows)
+}
+
+fn push_batch(rows: &mut Cells, batch: &RecordBatch) -> SqlResult<()> {
     for row in 0..batch.num_rows() {
         for column in batch.columns() {
             rows.push(value_of(column.as_ref(), row)?);
         }
         rows.end_row();
     }
-    Ok(rows)
+    Ok(())
 }

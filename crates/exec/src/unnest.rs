@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
 use plan::expr::Series;
-use plan::{UnnestColumn, Unnested};
+use plan::{Parameters, UnnestColumn, Unnested};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
@@ -47,12 +47,15 @@ enum Pieces {
 }
 
 impl Unnest {
+    /// Over the rows of a node below `node`; a plan that is kept has the zone and the moment of
+    /// `given`.
     pub(crate) fn new(
         node: usize,
-        columns: Vec<UnnestColumn>,
+        (columns, given): (&[UnnestColumn], Option<&Parameters>),
         schema: SchemaRef,
         batch_rows: usize,
     ) -> Unnest {
+        let columns: Vec<_> = columns.iter().map(|column| at(*column, given)).collect();
         let fields = schema.fields().iter().zip(&columns);
         let series = fields.map(|(field, column)| match column.gives {
             Unnested::Series { context, .. } => Some(Series::new(field.data_type(), context)),
@@ -183,6 +186,17 @@ impl Map for Unnest {
         let taken = self.take(&rows)?;
         let rest = self.rest(&rows, &taken)?;
         Ok(Applied { out: vec![self.made(&rows, &taken)?], rest })
+    }
+}
+
+/// The column at the moment of an execution.
+fn at(column: UnnestColumn, given: Option<&Parameters>) -> UnnestColumn {
+    match (column.gives, given) {
+        (Unnested::Series { stop, step, .. }, Some(given)) => {
+            let gives = Unnested::Series { stop, step, context: given.context };
+            UnnestColumn { gives, ..column }
+        }
+        _ => column,
     }
 }
 

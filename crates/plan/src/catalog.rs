@@ -27,6 +27,15 @@ impl TableId {
         }
     }
 
+    /// Ids from this one on are those of rows that parts of a statement have given: no system
+    /// relation has so high a number.
+    pub const GIVEN: u32 = TableId::SYSTEM + (1 << 30);
+
+    /// True if it is the id of rows that a part of the statement has given.
+    pub fn is_given(self) -> bool {
+        self.0 >= TableId::GIVEN
+    }
+
     /// True if it is the id of a system relation.
     pub fn is_system(self) -> bool {
         self.0 >= TableId::SYSTEM

@@ -31,7 +31,7 @@ pub use datafusion_common::ScalarValue;
 pub use join::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin};
 pub use listed::{Listed, Place};
 pub use node::{Node, Operator, Plan};
-pub use parameters::{Parameters, constant, row_of};
+pub use parameters::{Parameters, constant, of_constant, row_of};
 pub use program::{Code, Program, ROWS_MAX};
 pub use programmed::program;
 pub use rows::{CteScan, Recursion, UnnestColumn, Unnested};

@@ -2,6 +2,7 @@
 //! thread that their caller has chosen; now and then they ask whether their result is still wanted,
 //! and before they make something large whether there is room for it.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -154,6 +155,11 @@ pub fn parameter(number: usize) -> SqlResult<ScalarValue> {
 /// kept for all values.
 pub fn context() -> Option<Context> {
     LIMITS.with_borrow(|limits| Some(limits.as_deref()?.parameters()?.context))
+}
+
+/// The functions of the session that the plan calls which this thread computes for.
+pub fn calls() -> Option<Arc<dyn Any + Send + Sync>> {
+    LIMITS.with_borrow(|limits| limits.as_deref()?.parameters()?.calls.clone())
 }
 
 /// To be called for each part of what is planned, and for each row of what is computed.

@@ -41,6 +41,20 @@ impl Plan {
     }
 }
 
+impl Node {
+    /// Forgets the ranges that scans below were planned with and that each execution has of its
+    /// own, but for two of each: one alone may be one row.
+    pub fn forget_ranges(&mut self) {
+        if let Operator::Scan(Scan { slot: Some(_), access: Access::Range { ranges, .. }, .. }) =
+            &mut self.operator
+            && ranges.len() > 2
+        {
+            *ranges = ranges[..2].into();
+        }
+        self.children_mut().into_iter().for_each(Node::forget_ranges);
+    }
+}
+
 /// An operator with its output and the planner's opinion of it.
 #[derive(Debug)]
 pub struct Node {

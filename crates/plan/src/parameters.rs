@@ -1,5 +1,6 @@
 //! Values of the parameters of a plan that is kept for all of them, at one execution.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -15,6 +16,9 @@ pub struct Parameters {
     pub values: Arc<[ScalarValue]>,
     /// The moment, zone and the like of the statement. The plan has those of another one.
     pub context: Context,
+    /// The functions of the session that the plan calls, as who made the plan knows them; none
+    /// where it calls none.
+    pub calls: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The values as a row of a program. A value that has no form there is null; no program reads it.
@@ -24,21 +28,38 @@ pub struct Parameters {
 pub fn row_of<'a>(values: impl ExactSizeIterator<Item = &'a ScalarValue>) -> SqlResult<Cells> {
     let mut row = Cells::new(values.len());
     for value in values {
-        match value {
-            ScalarValue::Int16(Some(value)) => row.push(Value::Word((*value).into())),
-            ScalarValue::Int32(Some(value)) => row.push(Value::Word((*value).into())),
-            ScalarValue::Int64(Some(value)) => row.push(Value::Word(*value)),
-            ScalarValue::Utf8View(Some(text)) => row.push(Value::Bytes(text.as_bytes())),
-            value if has_form(&value.data_type()) => {
+        match of_constant(value) {
+            Some(value) => row.push(value),
+            None if has_form(&value.data_type()) => {
                 let vector = value.to_array();
                 let vector = vector.map_err(|error| SqlError::internal(error.to_string()))?;
                 row.push(value_of(vector.as_ref(), 0)?);
             }
-            _ => row.push(Value::Null),
+            None => row.push(Value::Null),
         }
     }
     row.end_row();
     Ok(row)
+}
+
+/// The value that a constant is in a row of a program, where that takes no vector.
+pub fn of_constant(value: &ScalarValue) -> Option<Value<'_>> {
+    Some(match value {
+        ScalarValue::Boolean(Some(truth)) => Value::Word((*truth).into()),
+        ScalarValue::Int16(Some(value)) => Value::Word((*value).into()),
+        ScalarValue::Int32(Some(value)) | ScalarValue::Date32(Some(value)) => {
+            Value::Word((*value).into())
+        }
+        ScalarValue::UInt32(Some(value)) => Value::Word((*value).into()),
+        ScalarValue::Int64(Some(value))
+        | ScalarValue::Time64Microsecond(Some(value))
+        | ScalarValue::TimestampMicrosecond(Some(value), _) => Value::Word(*value),
+        ScalarValue::Utf8View(Some(text)) => Value::Bytes(text.as_bytes()),
+        ScalarValue::BinaryView(Some(bytes)) | ScalarValue::FixedSizeBinary(16, Some(bytes)) => {
+            Value::Bytes(bytes)
+        }
+        _ => return None,
+    })
 }
 
 /// The value of a row of a program as a constant of its type; `None` where it has no form there.

@@ -31,7 +31,10 @@ pub fn program(root: &Node, node_count: usize) -> Option<Program> {
 /// Adds the code of a node and of those below it; nothing where one has none.
 fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
     for child in node.children() {
-        add(child, codes)?;
+        match arrays_of(node, child) {
+            Some(rows) => add(rows, codes)?,
+            None => add(child, codes)?,
+        }
     }
     let are_formed = node.schema.fields().iter().all(|field| has_form(field.data_type()));
     if node.rows > ROWS_EXPECTED_MAX || !are_formed {
@@ -44,7 +47,7 @@ fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
             Code { filter: Some(Computed::of(predicate, &input.schema)?), ..Code::default() }
         }
         Operator::Project { input, exprs, .. } => {
-            Code { exprs: all(exprs.iter(), &input.schema)?, ..Code::default() }
+            Code { exprs: projected(exprs, input)?, ..Code::default() }
         }
         Operator::Sort { input, keys, .. } if keys.iter().all(is_ordered) => {
             let exprs = all(keys.iter().map(|key| &key.expr), &input.schema)?;
@@ -58,7 +61,14 @@ fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
             let both = beside(&join.left.schema, &join.right.schema);
             Code { filter: maybe(join.filter.as_ref(), &both)?, ..Code::default() }
         }
+        Operator::Recursive(recursion) => {
+            let types = || node.schema.fields().iter().map(|field| field.data_type());
+            let is_known = !recursion.distinct || types().all(are_told_apart);
+            is_known.then(Code::default)?
+        }
         Operator::Limit { .. }
+        | Operator::Unnest { .. }
+        | Operator::WorkTable { .. }
         | Operator::Values(_)
         | Operator::CteScan(_)
         | Operator::Union { .. } => Code::default(),
@@ -67,8 +77,28 @@ fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
     Some(())
 }
 
+/// The rows of which a projection makes arrays for the node above it: it is computed there, a vector
+/// at a time.
+fn arrays_of<'a>(node: &Node, child: &'a Node) -> Option<&'a Node> {
+    match (&node.operator, &child.operator) {
+        (Operator::Unnest { .. }, Operator::Project { input, exprs, .. }) => {
+            let is_quick = |expr: &Expr| !expr.is_volatile() && !expr.costs().is_slow;
+            exprs.iter().all(is_quick).then_some(input)
+        }
+        _ => None,
+    }
+}
+
 fn all<'a>(exprs: impl Iterator<Item = &'a Expr>, input: &SchemaRef) -> Option<Vec<Computed>> {
     exprs.map(|expr| Computed::of(expr, input)).collect()
+}
+
+/// Over constant rows, which are few for sure, an expression may have effects: it is computed once.
+fn projected(exprs: &[Expr], input: &Node) -> Option<Vec<Computed>> {
+    match input.operator {
+        Operator::Values(_) => exprs.iter().map(|it| Computed::once(it, &input.schema)).collect(),
+        _ => all(exprs.iter(), &input.schema),
+    }
 }
 
 fn maybe(expr: Option<&Expr>, input: &SchemaRef) -> Option<Option<Computed>> {
@@ -78,9 +108,7 @@ fn maybe(expr: Option<&Expr>, input: &SchemaRef) -> Option<Option<Computed>> {
 /// The values that tell groups apart, then the arguments of each aggregate and its filter behind
 /// these.
 fn of_groups(group_by: &[Expr], aggregates: &[AggregateExpr], input: &SchemaRef) -> Option<Code> {
-    if aggregates.iter().any(|aggregate| aggregate.follows_input)
-        || !group_by.iter().all(is_told_apart)
-    {
+    if !group_by.iter().all(is_told_apart) {
         return None;
     }
     let values =
@@ -90,7 +118,11 @@ fn of_groups(group_by: &[Expr], aggregates: &[AggregateExpr], input: &SchemaRef)
 
 /// True if values of an expression are equal where their words or bytes are.
 fn is_told_apart(expr: &Expr) -> bool {
-    has_order(expr.data_type()) || matches!(expr.data_type(), DataType::Decimal128(..))
+    are_told_apart(expr.data_type())
+}
+
+fn are_told_apart(ty: &DataType) -> bool {
+    has_order(ty) || matches!(ty, DataType::Decimal128(..))
 }
 
 /// The keys of the side that a table is built from, then those of the other.
@@ -150,5 +182,6 @@ fn is_readable(table: &TableDef, columns: &[usize]) -> bool {
     let is_formed = |&at: &usize| {
         table.schema.columns.get(at).is_some_and(|column| has_form(&column.ty.arrow()))
     };
-    table.storage == TableStorage::Row && !table.id.is_system() && columns.iter().all(is_formed)
+    let is_stored = table.storage == TableStorage::Row && !table.id.is_system();
+    (is_stored || table.id.is_given()) && columns.iter().all(is_formed)
 }

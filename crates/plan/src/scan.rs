@@ -27,8 +27,8 @@ pub struct Scan {
     pub filter: Option<Expr>,
     /// Positions in `columns` that are produced, in order.
     pub output: Vec<usize>,
-    /// Only the first rows in the order of the index are wanted, in whatever order they come. There
-    /// is one range then, and no filter.
+    /// Only the first rows in the order of the index are wanted, in whatever order they come. Of
+    /// each range as many are read; there is no filter.
     pub first: Option<First>,
     /// True if its rows are read by expressions alone, so that decimals may be of 64 bits.
     pub as_words: bool,
@@ -80,7 +80,7 @@ pub enum Access {
         /// Over which tree.
         index: IndexRef,
         /// The ranges.
-        ranges: Vec<KeyRange>,
+        ranges: Arc<[KeyRange]>,
         /// True if rows must be fetched from the clustered tree; false when the index holds all of
         /// `columns` (its own columns, those it includes and the primary key) or is the clustered
         /// tree itself.

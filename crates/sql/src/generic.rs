@@ -11,8 +11,8 @@
 //!   unknown type.
 //! - *The catalog*: whatever the binder has asked it is asked again before each use ([`depends`]): tables with
 //!   their indexes, constraints and statistics, views with their queries, the right to read them, also of the
-//!   owners of views, and which functions there are. A statement about anything else (system relations, functions
-//!   of the session, files, sequences) has none.
+//!   owners of views, and which functions there are. Functions of the session are called by their names when the
+//!   plan runs. A statement about anything else (system relations, files, numbers of columns) has none.
 //! - *The moment*: `now()` and its kin are parameters, too, in views as in the statement; where a literal speaks of
 //!   it there is no generic plan, for there is no moment while it is made.
 //! - *The values*: to the library parameters are opaque, and they stand only where one value is as good as
@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_schema::SchemaRef;
 use datafusion_expr::LogicalPlan;
 use plan::Plan;
-use types::{SqlResult, zone};
+use types::{SqlError, SqlResult, zone};
 
 use crate::catalog::Catalog;
 use crate::dml::conflict::Conflict;
@@ -141,6 +141,7 @@ impl Generic {
             return Ok(None);
         };
         let seen = target.as_ref().map_or(&recorder as &dyn Catalog, |target| target);
+        recorder.begin_query();
         let mut ast = Arc::unwrap_or_clone(query.ast);
         let names = steps::rewrite_with(&mut ast, seen, Some(parameter_count + 1))?;
         let query = crate::optimize::query::generic(ast, seen, options, values)?;
@@ -182,6 +183,11 @@ impl Generic {
 
     /// Whether all that it depends on is as it was.
     pub fn holds(&self, catalog: &dyn Catalog) -> bool {
+        self.depends.has_given(catalog) && self.holds_before_parts(catalog)
+    }
+
+    /// The same while parts of the statement have given no rows yet.
+    pub fn holds_before_parts(&self, catalog: &dyn Catalog) -> bool {
         let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let known = held().clone();
         if known.is_some_and(|known| catalog.is_defined_by(&*known)) {
@@ -228,6 +234,11 @@ impl Generic {
         let values = self.values(parameters, catalog)?;
         let plan = guarded::guarded(|| self.with_values(&values, options))?;
         self.keep(&values, &plan, options);
+        if self.depends.has_calls() {
+            // Only a plan that is kept has the functions of its session.
+            let none = || SqlError::unsupported("a plan for all values with such functions");
+            return self.kept(parameters, catalog).ok_or_else(none);
+        }
         Ok(planner::named(plan, self.names.clone(), &self.query.origins))
     }
 
@@ -244,8 +255,9 @@ impl Generic {
             return None;
         }
         let values = self.values(parameters, catalog).ok()?;
+        let calls = self.depends.calls(catalog)?;
         let mut fitting = kept.iter().filter(|kept| kept.is_for(&values));
-        fitting.find_map(|kept| kept.with_values(&values))
+        fitting.find_map(|kept| kept.with_values(&values, calls.clone()))
     }
 
     /// Keeps a physical plan that does what `plan` does, which was made for these values.

@@ -71,7 +71,7 @@ impl PointQuery {
     ) -> Option<PointQuery> {
         let scan = only_scan(&plan.root)?;
         let Access::Range { index, ranges, fetch } = &scan.access else { return None };
-        let ([range], true) = (ranges.as_slice(), scan.table.id == table.id) else { return None };
+        let ([range], true) = (&ranges[..], scan.table.id == table.id) else { return None };
         let (range, index, fetch) = (range.clone(), index.clone(), *fetch);
         let key = index.key_columns(&table);
         let slot = |(_, ordinal): (&ScalarValue, &usize)| {
@@ -105,7 +105,7 @@ impl PointQuery {
     pub fn access(&self, parameters: &[Parameter]) -> Option<Access> {
         let (lower, upper) = (self.range.lower.clone(), self.range.upper.clone());
         let range = KeyRange { prefix: self.prefix(parameters)?, lower, upper };
-        Some(Access::Range { index: self.index.clone(), ranges: vec![range], fetch: self.fetch })
+        Some(Access::Range { index: self.index.clone(), ranges: [range].into(), fetch: self.fetch })
     }
 
     fn prefix(&self, parameters: &[Parameter]) -> Option<Vec<ScalarValue>> {

@@ -12,7 +12,8 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeBinaryArray, PrimitiveArray,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeBinaryArray, LargeStringArray,
+    PrimitiveArray,
 };
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer,
@@ -63,6 +64,7 @@ pub fn has_form(ty: &DataType) -> bool {
         || matches!(
             ty,
             DataType::Utf8View
+                | DataType::LargeUtf8
                 | DataType::BinaryView
                 | DataType::FixedSizeBinary(16)
                 | DataType::Decimal128(..)
@@ -286,6 +288,7 @@ impl Cells {
             }
             DataType::FixedSizeBinary(16) => self.uuids(column),
             DataType::Utf8View => Ok(self.texts(column)),
+            DataType::LargeUtf8 => Ok(self.long_texts(column)),
             DataType::BinaryView => Ok(self.byte_strings(column)),
             DataType::List(_) => self.lists(column, ty),
             _ => Err(SqlError::internal(format!("a row program with values of {ty}"))),
@@ -364,6 +367,15 @@ impl Cells {
         texts.finish()
     }
 
+    /// Texts as aggregates of the library make them.
+    fn long_texts(&self, column: usize) -> ArrayRef {
+        let text = |row| match self.value(row, column) {
+            Value::Bytes(bytes) => Some(std::str::from_utf8(bytes).expect("a text is UTF-8")),
+            _ => None,
+        };
+        Arc::new((0..self.count).map(text).collect::<LargeStringArray>())
+    }
+
     fn lists(&self, column: usize, ty: &DataType) -> SqlResult<ArrayRef> {
         let none = || SqlError::internal(format!("an array of no type: {ty}"));
         let ty = LogicalType::of_arrow(ty).ok_or_else(none)?;
@@ -440,6 +452,7 @@ pub fn value_of(array: &dyn Array, row: usize) -> SqlResult<Value<'_>> {
         }
         DataType::FixedSizeBinary(16) => Value::Bytes(array.as_fixed_size_binary().value(row)),
         DataType::Utf8View => Value::Bytes(array.as_string_view().value(row).as_bytes()),
+        DataType::LargeUtf8 => Value::Bytes(array.as_string::<i64>().value(row).as_bytes()),
         DataType::BinaryView => Value::Bytes(array.as_binary_view().value(row)),
         other => return Err(SqlError::internal(format!("a row program with values of {other}"))),
     })

@@ -99,11 +99,8 @@ async fn meant(
     values: &Cells,
 ) -> SqlResult<Option<Cells>> {
     let Some((index, key)) = execution.key() else { return Ok(None) };
-    let tables = ProgramTables {
-        snapshot: writing.snapshot(),
-        depth: Depth::Many,
-        io: IoCounters::default(),
-    };
+    let tables =
+        ProgramTables { catalog: &writing.catalog, depth: Depth::Many, io: IoCounters::default() };
     let found = match tables.with_key(entry, (index, &key), ROOM).await {
         Ok(found) => found,
         Err(Stopped::TooMany) => return Ok(None),

@@ -2,11 +2,10 @@
 
 use std::ops::Bound;
 
-use arrow_array::ArrayRef;
 use plan::KeyRange;
 use txn::visible::{Bounds, Range};
 use types::SqlResult;
-use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
+use types::key::{KeyColumn, KeyEncoder, encode_value_of, push_null_bound, successor};
 
 /// The first key of the range of one value.
 pub(crate) fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {
@@ -50,30 +49,26 @@ pub(crate) fn bounds(key: &[KeyColumn], range: &KeyRange) -> SqlResult<Option<Bo
 
 /// The bytes of the leading columns of a key.
 pub(crate) fn encode(key: &[KeyColumn], values: &[plan::ScalarValue]) -> SqlResult<Vec<u8>> {
-    let array = |value: &plan::ScalarValue| {
-        value.to_array().map_err(|e| types::SqlError::internal(e.to_string()))
-    };
-    let arrays = values.iter().map(array).collect::<SqlResult<Vec<ArrayRef>>>()?;
     let mut bytes = vec![];
-    KeyEncoder::new(key, &arrays).encode(0, &mut bytes)?;
+    for (column, value) in key.iter().zip(values) {
+        push(column, value, &mut bytes)?;
+    }
     Ok(bytes)
+}
+
+/// Appends the bytes of a value of a column of a key.
+fn push(column: &KeyColumn, value: &plan::ScalarValue, bytes: &mut Vec<u8>) -> SqlResult<()> {
+    if let Some(of_row) = plan::of_constant(value) {
+        assert_eq!(column.ty.arrow(), value.data_type(), "key column {}", column.ordinal);
+        return encode_value_of(column, of_row, bytes);
+    }
+    let vector = value.to_array().map_err(|e| types::SqlError::internal(e.to_string()))?;
+    KeyEncoder::new(std::slice::from_ref(column), &[vector]).encode(0, bytes)
 }
 
 /// The whole keys that ranges name, which must have a value for each column of the key.
 pub(crate) fn points(key: &[KeyColumn], ranges: &[KeyRange]) -> SqlResult<Vec<Vec<u8>>> {
-    let column = |at: usize| {
-        let values = ranges.iter().map(|range| range.prefix[at].clone());
-        plan::ScalarValue::iter_to_array(values)
-            .map_err(|e| types::SqlError::internal(e.to_string()))
-    };
-    let columns = (0..key.len()).map(column).collect::<SqlResult<Vec<ArrayRef>>>()?;
-    let encoder = KeyEncoder::new(key, &columns);
-    let encode = |row: usize| {
-        let mut bytes = vec![];
-        encoder.encode(row, &mut bytes)?;
-        Ok(bytes)
-    };
-    (0..ranges.len()).map(encode).collect()
+    ranges.iter().map(|range| encode(key, &range.prefix)).collect()
 }
 
 /// Longer than any key: an entry has at most 8 KiB.

@@ -4,11 +4,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use exec::{Found, LocalFuture, Room, RowTables, Stopped};
-use plan::{Access, IndexRef, KeyRange, LookupJoin, ScalarValue, Scan};
+use plan::{Access, First, IndexRef, KeyRange, LookupJoin, ScalarValue, Scan};
 use runtime::IoCounters;
 use storage::{Depth, Direction};
 use txn::visible::{Bounds, Entries, VisibleTree};
-use types::cells::{Cells, Value};
+use types::cells::{Cells, Value, value_of};
 use types::key::{KeyColumn, encode_value_of};
 use types::reader::RowReader;
 use types::row::RowLayout;
@@ -17,11 +17,11 @@ use types::{SqlError, SqlResult, SqlState};
 use super::keys::{beginning_with, bounds, encode};
 use super::rows::RowKeys;
 use crate::catalog::entry::TableEntry;
-use crate::catalog::snapshot::Snapshot;
+use crate::system::catalog::SystemCatalog;
 
-/// The tables of a snapshot.
+/// The tables of a catalog.
 pub(crate) struct ProgramTables<'a> {
-    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) catalog: &'a SystemCatalog,
     /// Requests that a list of keys may have in flight.
     pub(crate) depth: Depth,
     /// Where reads are counted.
@@ -65,6 +65,16 @@ impl<'a> Taken<'a> {
     fn is_over(&self) -> bool {
         let bytes = self.rows.memory() + self.key_bytes;
         self.positions.len() > self.room.rows || bytes > self.room.bytes
+    }
+
+    /// Adds what was found behind it, up to so many entries.
+    fn append(&mut self, found: Taken<'_>, count: usize) {
+        let count = found.positions.len().min(count);
+        self.rows.append(&found.rows.slice(0, count));
+        self.keys.extend(found.keys.into_iter().take(count));
+        self.key_bytes += found.key_bytes;
+        let first = self.positions.len() as u32;
+        self.positions.extend(first..first + count as u32);
     }
 
     /// The entries in the order of who asked for them.
@@ -116,7 +126,7 @@ impl Entries for Taken<'_> {
 
 impl ProgramTables<'_> {
     fn entry(&self, table: &plan::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
-        let found = self.snapshot.table_by_id(table.id);
+        let found = self.catalog.snapshot().table_by_id(table.id);
         found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
     }
 
@@ -132,10 +142,13 @@ impl ProgramTables<'_> {
             true => Read::Keys(RowKeys::new(entry, &layout)),
             false => Read::Rows(RowReader::new(layout.clone(), columns), columns.len()),
         };
-        Reader { tree: self.snapshot.visible(tree), layout, entries }
+        Reader { tree: self.catalog.snapshot().visible(tree), layout, entries }
     }
 
     async fn scanned(&self, scan: &Scan, access: &Access, room: Room) -> Result<Cells, Stopped> {
+        if scan.table.id.is_given() {
+            return self.given(scan, room);
+        }
         let all = [KeyRange::all()];
         let (index, ranges, fetch) = match access {
             Access::Range { index, ranges, fetch } => (index, &ranges[..], fetch),
@@ -156,6 +169,23 @@ impl ProgramTables<'_> {
             true => Ok(self.fetched(entry, &scan.columns, taken).await?.rows),
             false => Ok(taken.rows),
         }
+    }
+
+    /// Rows that a part of the statement has given.
+    fn given(&self, scan: &Scan, room: Room) -> Result<Cells, Stopped> {
+        let given = self.catalog.part_rows(scan.table.id, &scan.columns);
+        let given = given.ok_or_else(|| SqlError::internal("a part has given no rows"))??;
+        if given.num_rows() > room.rows {
+            return Err(Stopped::TooMany);
+        }
+        let mut rows = Cells::new(scan.columns.len());
+        for row in 0..given.num_rows() {
+            for column in given.columns() {
+                rows.push(value_of(column.as_ref(), row)?);
+            }
+            rows.end_row();
+        }
+        Ok(rows)
     }
 
     /// The rows of a table in row form whose first columns of an index are these: all columns that
@@ -238,14 +268,43 @@ impl ProgramTables<'_> {
             let way = if backward { Direction::Backward } else { Direction::Forward };
             return self.first(reader, (&first, way), count, taken).await;
         };
-        let mut all = vec![half_open(first), half_open(second)];
+        let mut bounds = vec![first, second];
         for range in ranges {
-            all.push(half_open(range?));
+            bounds.push(range?);
         }
+        if let Some(first) = scan.first {
+            return self.firsts(reader, bounds, first, taken).await;
+        }
+        let mut all: Vec<_> = bounds.into_iter().map(half_open).collect();
         // Intervals that differ may be equal, and have one hash.
         all.sort_unstable();
         all.dedup();
         reader.tree.range_batch(&all, self.depth, &self.io, taken).await
+    }
+
+    /// The first rows of several ranges, which follow each other in the order of the key.
+    async fn firsts(
+        &self,
+        reader: &Reader,
+        mut ranges: Vec<Bounds>,
+        first: First,
+        taken: &mut Taken<'_>,
+    ) -> SqlResult<()> {
+        let way = if first.backward { Direction::Backward } else { Direction::Forward };
+        if first.backward {
+            ranges.reverse();
+        }
+        let wanted = first.count.min(taken.room.rows + 1);
+        for range in &ranges {
+            let missing = wanted - taken.positions.len();
+            if missing == 0 || taken.is_over() {
+                break;
+            }
+            let mut found = Taken::new(&reader.entries, taken.room);
+            self.first(reader, (range, way), missing, &mut found).await?;
+            taken.append(found, missing);
+        }
+        Ok(())
     }
 
     async fn joined(&self, join: &LookupJoin, keys: &Cells, room: Room) -> Result<Found, Stopped> {

@@ -58,7 +58,7 @@ impl<'a> Seek<'a> {
         };
         let Ok(entry) = snapshot.table(&scan.table.name) else { return Ok(None) };
         let keys = &entry.layout.key;
-        let [range] = ranges.as_slice() else { return Ok(None) };
+        let [range] = &ranges[..] else { return Ok(None) };
         if entry.def.id != scan.table.id
             || entry.def.primary_key.is_empty()
             || range.prefix.len() != keys.len()
@@ -73,7 +73,7 @@ impl<'a> Seek<'a> {
     /// The key of another execution of the same plan.
     pub(crate) fn key_of(&self, access: &plan::Access) -> SqlResult<Option<Vec<u8>>> {
         let plan::Access::Range { ranges, .. } = access else { return Ok(None) };
-        let [range] = ranges.as_slice() else { return Ok(None) };
+        let [range] = &ranges[..] else { return Ok(None) };
         encode(&self.entry.layout.key, &range.prefix).map(Some)
     }
 

@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::state::Session;
 use crate::planning::Planned;
-use crate::plans::{ATTEMPTS_MAX, Key, Known, VALUES_BYTES_MAX, Wish};
+use crate::plans::{ATTEMPTS_MAX, Key, Known, Wish};
 use crate::settings::PlanCache;
 use crate::system::catalog::SystemCatalog;
 
@@ -28,6 +28,20 @@ impl Session {
         }
     }
 
+    /// A part of a statement by its generic plan, if there is one.
+    pub(crate) fn planned_part(&self, part: Statement) -> Statement {
+        let generic = part.bound().and_then(|bound| {
+            let key = self.plan_key(&bound.template, &bound.parameters)?;
+            match self.database().plans().of(&key)? {
+                Known::Generic(generic) => {
+                    Some(generic.statement(&bound.template, &bound.parameters, None))
+                }
+                Known::Once | Known::EachTime(_) => None,
+            }
+        });
+        generic.unwrap_or(part)
+    }
+
     /// The query that `text` is, of which a statement has parameters in the places of literals: by the generic plan
     /// of that, or to be one that it is made for. `None` where there is none, and where reading the text fails.
     pub(crate) fn bound_from(
@@ -36,6 +50,9 @@ impl Session {
         values: &[Parameter],
         text: &str,
     ) -> Option<Statement> {
+        if template.has_parts() {
+            return template.bind_noted(values).ok();
+        }
         let key = self.plan_key(template, values)?;
         match self.database().plans().of(&key) {
             Some(Known::Generic(generic)) => {
@@ -55,19 +72,22 @@ impl Session {
     /// `None` for what has no generic plan.
     fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
         let typed = |value: &Parameter| Some((value.ty?, value.told, value.is_null()));
-        let is_long = self.database().plans().is_too_long(template.text().len())
-            || values.iter().map(Parameter::bytes).sum::<usize>() > VALUES_BYTES_MAX;
+        let (plans, text_bytes) = (self.database().plans(), template.text().len());
+        let values_bytes = values.iter().map(Parameter::bytes).sum::<usize>();
+        let is_long = plans.is_too_long(text_bytes) || plans.are_too_many(values_bytes);
         let is_custom = self.settings.plan_cache == PlanCache::ForceCustom;
         if is_custom || is_long {
             return None;
         }
-        Some(Key {
+        let key = Key {
             text: template.text().clone(),
             place: template.place(),
             types: values.iter().map(typed).collect::<Option<_>>()?,
             zone: self.settings.zone.0,
             switches: self.switches(),
-        })
+            values_bytes: None,
+        };
+        Some(key.with_values(values_bytes))
     }
 
     /// How a statement is run that has a generic plan, which is good still: by a plan that is kept,

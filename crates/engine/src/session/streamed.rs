@@ -95,7 +95,7 @@ impl Session {
         });
         let count = looked.as_ref().map_or(0, |found| found.len() as u64);
         let ended = timeout.judge(self.activity().end(looked, count));
-        self.or_fail(ended).map(|found| RowStream::few(plan, found))
+        self.or_fail(ended).map(|found| RowStream::few(plan, found, catalog))
     }
 
     /// Runs a look-up that is planned already: one row is found at once, several are a query. Call it in

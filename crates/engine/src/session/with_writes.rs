@@ -59,6 +59,7 @@ impl Session {
         statement: Statement,
         cancel: &Cancel,
     ) -> SqlResult<StatementResult> {
+        let statement = self.planned_part(statement);
         if let Statement::Query(query) = &statement {
             return self.query(query, cancel.clone()).await.map(StatementResult::Rows);
         }
@@ -83,6 +84,26 @@ impl Session {
         }
     }
 
+    /// The columns of what comes behind the parts, where that gives none or has a plan that is kept.
+    fn described_body(&self, body: &Statement) -> Option<Option<SchemaRef>> {
+        let returns = match body {
+            Statement::Insert(insert) => insert.returns_rows(),
+            Statement::Update(update) => update.returns_rows(),
+            Statement::Delete(delete) => delete.returns_rows(),
+            _ => true,
+        };
+        if !returns {
+            return Some(None);
+        }
+        let body = self.planned_part(body.clone());
+        let generic = body.bound()?.generic()?;
+        let generic = Some(generic).filter(|it| it.holds_before_parts(&self.system_catalog()))?;
+        match generic.change() {
+            Some(how) => how.returning.as_ref().map(|columns| Some(columns.schema.clone())),
+            None => generic.schema().filter(|_| generic.locked().is_none()).map(Some),
+        }
+    }
+
     /// The columns of what such a statement gives; `None` when it gives no rows.
     ///
     /// # Errors
@@ -92,6 +113,9 @@ impl Session {
         with: &'a WithWrites,
     ) -> LocalFuture<'a, SqlResult<Option<SchemaRef>>> {
         Box::pin(async move {
+            if let Some(columns) = self.described_body(&with.body) {
+                return Ok(columns);
+            }
             let cancel = Cancel::default();
             self.listen_to(cancel.clone());
             let clock = StatementTimeout::start(&self.settings, &cancel);

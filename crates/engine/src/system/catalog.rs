@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use arrow_array::RecordBatch;
 use plan::Scan;
 use plan::catalog::{TableDef, TableId};
 use runtime::sync::Cancel;
@@ -154,11 +155,20 @@ impl SystemCatalog {
 
     /// The rows of a system relation, the columns at `ordinals`.
     pub(crate) fn source(&self, id: TableId, ordinals: &[usize]) -> SqlResult<SystemSource> {
-        let rows = match self.results.rows(id, ordinals) {
+        let rows = match self.part_rows(id, ordinals) {
             Some(rows) => rows,
             None => self.system.rows(&self.view, id, ordinals),
         };
         rows.map(SystemSource::new)
+    }
+
+    /// The rows that a part of the statement has given, the columns at `ordinals`.
+    pub(crate) fn part_rows(
+        &self,
+        id: TableId,
+        ordinals: &[usize],
+    ) -> Option<SqlResult<RecordBatch>> {
+        self.results.rows(id, ordinals)
     }
 }
 

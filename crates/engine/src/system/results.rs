@@ -8,9 +8,6 @@ use arrow_select::concat::concat_batches;
 use plan::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use types::{Column, LogicalType, Schema as TableSchema, SqlError, SqlResult};
 
-/// Ids from this one on are theirs: no system relation has so high a number.
-const FIRST_ID: u32 = TableId::SYSTEM + (1 << 30);
-
 /// What parts of a `WITH` have given, by the numbers of the parts; `None` for those that give no rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Results(Vec<Option<Rows>>);
@@ -44,7 +41,7 @@ impl Results {
             TableStatistics { row_count: rows.num_rows() as u64, ..TableStatistics::default() };
         let number = self.0.len();
         let def = TableDef {
-            id: TableId(FIRST_ID + number as u32),
+            id: TableId(TableId::GIVEN + number as u32),
             name: number.to_string(),
             schema: TableSchema { columns },
             storage: TableStorage::Row,
@@ -64,7 +61,7 @@ impl Results {
 
     /// The rows of a relation, the columns at `ordinals`.
     pub(super) fn rows(&self, id: TableId, ordinals: &[usize]) -> Option<SqlResult<RecordBatch>> {
-        let number = id.0.checked_sub(FIRST_ID)?;
+        let number = id.0.checked_sub(TableId::GIVEN)?;
         let rows = self.0.get(number as usize)?.as_ref()?.rows.project(ordinals);
         Some(rows.map_err(|error| SqlError::internal(error.to_string())))
     }

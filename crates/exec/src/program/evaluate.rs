@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use bumpalo::Bump;
 use plan::expr::{Computed, Row};
-use plan::limits::with_limits;
+use plan::limits::{with_limits, with_parameters};
 use types::cells::{Cells, Value, value_of};
 use types::{SqlError, SqlResult};
 
@@ -76,14 +76,18 @@ impl Run<'_> {
     fn evaluated(&self, expr: &Computed, rows: &Cells) -> Result<ArrayRef, Stopped> {
         let none = || SqlError::internal("an expression that neither way computes");
         let foreign = expr.foreign.as_ref().ok_or_else(none)?;
+        if foreign.is_volatile() {
+            // It must not be given up behind its effects.
+            return Ok(with_parameters(self.given.clone(), || foreign.evaluate(rows))?);
+        }
         self.within_limits(|| foreign.evaluate(rows))
     }
 
-    /// The vector that takes little time and memory.
-    pub(super) fn within_limits(
+    /// Vectors that take little time and memory.
+    pub(super) fn within_limits<T>(
         &self,
-        vector: impl FnOnce() -> SqlResult<ArrayRef>,
-    ) -> Result<ArrayRef, Stopped> {
+        vector: impl FnOnce() -> SqlResult<T>,
+    ) -> Result<T, Stopped> {
         let small = Arc::new(Small::new(self.given));
         with_limits(small.clone(), vector).map_err(|error| match small.is_over() {
             true => Stopped::TooMany,

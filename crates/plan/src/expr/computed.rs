@@ -32,6 +32,11 @@ pub struct Foreign {
 impl Computed {
     /// Over rows of `input`; nothing for what takes long for a row, or is another value each time.
     pub fn of(expr: &Expr, input: &SchemaRef) -> Option<Computed> {
+        (!expr.is_volatile()).then(|| Computed::once(expr, input)).flatten()
+    }
+
+    /// The same of what may be another value each time, of rows that it is computed for once.
+    pub fn once(expr: &Expr, input: &SchemaRef) -> Option<Computed> {
         let (row, foreign) = (of_row(expr, input), Foreign::of(expr, input));
         let is_either = row.is_some() || foreign.is_some();
         is_either.then_some(Computed { row, foreign })
@@ -53,7 +58,7 @@ fn of_row(expr: &Expr, input: &Schema) -> Option<RowExpr> {
 impl Foreign {
     fn of(expr: &Expr, input: &SchemaRef) -> Option<Foreign> {
         let Form::Foreign(evaluator) = expr.form() else { return None };
-        if expr.is_volatile() || expr.costs().is_slow || !has_form(expr.data_type()) {
+        if expr.costs().is_slow || !has_form(expr.data_type()) {
             return None;
         }
         let columns = evaluator.columns()?;
@@ -64,6 +69,11 @@ impl Foreign {
         let fields: Vec<Field> = input.fields().iter().enumerate().map(field).collect();
         let schema = Arc::new(Schema::new(fields));
         Some(Foreign { expr: expr.clone(), columns, schema })
+    }
+
+    /// True if it may be another value each time, or does something then.
+    pub fn is_volatile(&self) -> bool {
+        self.expr.is_volatile()
     }
 
     /// The value for each row, within the limits of the caller, which know the parameters of the

@@ -12,6 +12,7 @@ use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_expr::{EmptyRelation, LogicalPlan};
 use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+use plan::catalog::TableDef;
 use types::SqlResult;
 
 use crate::analyze::tables::CatalogTable;
@@ -66,11 +67,12 @@ impl AnalyzerRule for EmptySystemRelations {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(erased(&mut |node| {
             let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
-            let empty = scan
-                .source
-                .downcast_ref::<CatalogTable>()
-                .is_some_and(|t| t.def.id.is_system() && t.def.statistics.row_count == 0);
-            if !empty {
+            // A part of the statement that has given no rows may give some the next time.
+            let never = |def: &TableDef| {
+                def.id.is_system() && !def.id.is_given() && def.statistics.row_count == 0
+            };
+            let table = scan.source.downcast_ref::<CatalogTable>();
+            if !table.is_some_and(|table| never(&table.def)) {
                 return Ok(Transformed::no(node));
             }
             let schema = scan.projected_schema.clone();

@@ -11,6 +11,7 @@ use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
+use plan::limits;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::catalog::value::{SystemValue, system_column};
@@ -48,6 +49,29 @@ impl SystemFunction {
         }
         (self.body)(arguments)
     }
+}
+
+/// The functions of a session that a kept plan calls.
+pub(crate) struct Calls(pub(crate) Vec<SystemFunction>);
+
+/// The function for a plan that is kept for all sessions: it is found by its name when it is
+/// called, and is never computed while planning.
+pub(crate) fn called_later(function: &SystemFunction) -> SystemFunction {
+    let name = function.name;
+    let body = move |arguments: &[SystemValue]| {
+        let calls = limits::calls().and_then(|calls| calls.downcast::<Calls>().ok());
+        let own = calls.as_ref().and_then(|calls| calls.0.iter().find(|own| own.name == name));
+        match own {
+            Some(own) => own.value(arguments),
+            None => Err(SqlError::internal(format!("{name} is called outside of its session"))),
+        }
+    };
+    SystemFunction { strict: false, volatile: true, body: Arc::new(body), ..function.clone() }
+}
+
+/// True if it is a function of the session or the catalog.
+pub(crate) fn is_of_session(function: &ScalarUDF) -> bool {
+    function.inner().downcast_ref::<Wrapped>().is_some()
 }
 
 /// The function in the library's form.

@@ -9,8 +9,10 @@ use datafusion_common::Result;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan};
 
+use crate::catalog::function::is_of_session;
 use crate::optimize::query::Optimized;
 use crate::parse::expressions::index;
+use crate::parse::set_functions::SERIES;
 use crate::walk::nodes::{Nodes, erased_ref};
 
 /// Functions whose results have types that follow from those of their arguments: operators (`analyze/typing`)
@@ -52,6 +54,7 @@ const FUNCTIONS: &[&str] = &[
     "lower",
     "lpad",
     "ltrim",
+    "make_array",
     "make_date",
     "make_interval",
     "make_time",
@@ -72,6 +75,7 @@ const FUNCTIONS: &[&str] = &[
     "right",
     "rpad",
     "rtrim",
+    SERIES,
     "sign",
     "span_divided",
     "span_minus_span",
@@ -167,7 +171,9 @@ fn is_in_place(node: &LogicalPlan, expr: &Expr) -> Result<bool> {
 /// Whether parameters may be operands of an expression.
 fn admits(expr: &Expr) -> bool {
     match expr {
-        Expr::ScalarFunction(call) => FUNCTIONS.contains(&call.func.name()),
+        Expr::ScalarFunction(call) => {
+            FUNCTIONS.contains(&call.func.name()) || is_of_session(&call.func)
+        }
         Expr::Alias(_)
         | Expr::BinaryExpr(_)
         | Expr::Between(_)

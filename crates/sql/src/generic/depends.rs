@@ -1,14 +1,16 @@
 //! What a plan depends on in the catalog: all that was asked when it was made.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plan::catalog::{TableDef, TableId};
 use types::SqlResult;
 
-use crate::catalog::function::SystemFunction;
+use crate::catalog::function::{Calls, SystemFunction, called_later};
 use crate::catalog::view::ViewDef;
 use crate::catalog::{Catalog, NextNumber};
 use crate::dml::compiled::is_same_table;
+use crate::parse::RESULTS_SCHEMA;
 use crate::parse::bind::has_moments;
 use crate::rewrite::clock;
 
@@ -35,6 +37,10 @@ pub struct Depends {
     oids: Vec<(String, Option<u32>)>,
     /// Names that are no function's of the session.
     functions: Vec<String>,
+    /// Rows that parts of the statement have given, by the numbers of the parts.
+    given: Vec<(String, Arc<TableDef>)>,
+    /// Functions of the session that it calls.
+    calls: Vec<String>,
     /// What may be read.
     reads: Vec<(String, Option<TableId>, Option<String>)>,
 }
@@ -50,7 +56,31 @@ impl Depends {
         })
     }
 
-    /// Whether the catalog says the same now.
+    /// True if it calls functions of the session.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// The functions of the session that it calls, if it calls some; none if there is one no more.
+    pub(super) fn calls(&self, catalog: &dyn Catalog) -> Option<Option<Arc<Calls>>> {
+        if self.calls.is_empty() {
+            return Some(None);
+        }
+        let found = self.calls.iter().map(|name| catalog.system_function(name));
+        Some(Some(Arc::new(Calls(found.collect::<Option<_>>()?))))
+    }
+
+    /// True if the parts of the statement have given rows of the same columns, and about as many.
+    pub(super) fn has_given(&self, catalog: &dyn Catalog) -> bool {
+        self.given.iter().all(|(part, then)| {
+            catalog.system_table(RESULTS_SCHEMA, part).is_some_and(|now| {
+                let counts = (now.statistics.row_count, then.statistics.row_count);
+                now.schema == then.schema && are_as_many(counts.0, counts.1)
+            })
+        })
+    }
+
+    /// Whether the catalog says the same now, but of rows that parts of the statement give.
     pub fn hold(&self, catalog: &dyn Catalog) -> bool {
         let same = |(name, then): &(String, Option<Arc<TableDef>>)| {
             is_same(catalog.table(name).as_ref(), then.as_ref(), is_unchanged)
@@ -104,12 +134,20 @@ pub struct Recorder<'a> {
     inner: &'a dyn Catalog,
     /// `None` since it was asked for something that no plan may be kept for.
     noted: Mutex<Option<Depends>>,
+    /// True while what is bound is the query itself, which may call functions of the session.
+    binds_query: AtomicBool,
 }
 
 impl<'a> Recorder<'a> {
     /// Nothing noted yet of this catalog.
     pub fn new(inner: &'a dyn Catalog) -> Recorder<'a> {
-        Recorder { inner, noted: Mutex::new(Some(Depends::default())) }
+        let noted = Mutex::new(Some(Depends::default()));
+        Recorder { inner, noted, binds_query: AtomicBool::new(false) }
+    }
+
+    /// What is asked from now on is asked for the query, and not for what is done with its rows.
+    pub(super) fn begin_query(&self) {
+        self.binds_query.store(true, Ordering::Relaxed);
     }
 
     /// What was asked, unless a plan may not be kept.
@@ -176,7 +214,9 @@ impl Catalog for Recorder<'_> {
     }
 
     fn system_type(&self, table: &TableDef, column: usize) -> Option<u32> {
-        self.refuse();
+        if !table.id.is_given() {
+            self.refuse();
+        }
         self.inner.system_type(table, column)
     }
 
@@ -187,6 +227,10 @@ impl Catalog for Recorder<'_> {
 
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
         let found = self.inner.system_table(schema, name);
+        if let Some(given) = found.as_ref().filter(|_| schema == RESULTS_SCHEMA) {
+            self.note(|depends| depends.given.push((name.to_owned(), given.clone())));
+            return found;
+        }
         // The names of the system's relations are the same at all times.
         if found.is_some() || schema != "pg_catalog" {
             self.refuse();
@@ -211,8 +255,12 @@ impl Catalog for Recorder<'_> {
     }
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {
-        self.refuse();
-        self.inner.numbers_of(table, ordinal)
+        // Where there are none, the table says so.
+        let found = self.inner.numbers_of(table, ordinal);
+        if found.is_some() {
+            self.refuse();
+        }
+        found
     }
 
     fn system_function(&self, name: &str) -> Option<SystemFunction> {
@@ -221,6 +269,14 @@ impl Catalog for Recorder<'_> {
             // Those of the clock are parameters by now, except in what is no query: `RETURNING`, `ON CONFLICT`.
             None if !clock::has_function(name) => {
                 self.note(|depends| depends.functions.push(name.to_owned()));
+            }
+            Some(function) if self.binds_query.load(Ordering::Relaxed) => {
+                self.note(|depends| {
+                    if !depends.calls.iter().any(|known| known == name) {
+                        depends.calls.push(name.to_owned());
+                    }
+                });
+                return Some(called_later(function));
             }
             _ => self.refuse(),
         }

@@ -169,7 +169,7 @@ fn computed(
 ) -> Option<ScalarValue> {
     let values = arguments.iter().map(|argument| argument.value(given));
     let values = values.collect::<Option<Vec<_>>>()?.into();
-    let parameters = Parameters { values, context: zone::current() };
+    let parameters = Parameters { values, context: zone::current(), calls: None };
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Schema::empty().into(), vec![], &one_row).ok()?;
     let work = || limits::folding(|| expr.evaluate(&row));

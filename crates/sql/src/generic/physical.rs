@@ -6,6 +6,7 @@
 //! one that may change. Of these there are two: key ranges, which are found again by the code that
 //! has found them first, and keys of look-ups. Numbers of rows are part of what a plan is kept for.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
@@ -14,7 +15,7 @@ use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan};
-use plan::{Bindings, Parameters, Plan};
+use plan::{Bindings, Node, Parameters, Plan};
 use types::{Datum, SqlError, SqlResult, zone};
 
 use super::admitted::{is_made_of_parameters, is_parameter};
@@ -22,6 +23,7 @@ use super::made::{Made, evaluated, of_number};
 use super::{Generic, is_as_good};
 use crate::analyze::typing::elements::is_number;
 use crate::cast::exact::exactly;
+use crate::catalog::function::Calls;
 use crate::error::from_library;
 use crate::expr::runtime_parameter::parameter;
 use crate::functions::scalar::arrays::list_of;
@@ -81,6 +83,8 @@ impl PhysicalPlan {
         }
         let mut plan = planner::named(plan, generic.names.clone(), &generic.query.origins);
         plan.program = plan::program(&plan.root, plan.node_count).map(Arc::new);
+        // Nobody else has the plan yet.
+        Arc::get_mut(&mut plan.root).into_iter().for_each(Node::forget_ranges);
         Ok(Some(PhysicalPlan { plan, made: making.made, scans, fixed: making.fixed }))
     }
 
@@ -98,11 +102,16 @@ impl PhysicalPlan {
     }
 
     /// The plan with these values; `None` where they need one of their own.
-    pub(super) fn with_values(&self, given: &[Parameter]) -> Option<Plan> {
+    pub(super) fn with_values(
+        &self,
+        given: &[Parameter],
+        calls: Option<Arc<Calls>>,
+    ) -> Option<Plan> {
         let values = self.made.iter().map(|made| made.value(given)).collect::<Option<Vec<_>>>()?;
         let ranges = self.scans.iter().map(|scan| scan.ranges(&values));
         let ranges = ranges.collect::<Option<Vec<_>>>()?;
-        let parameters = Parameters { values: values.into(), context: zone::current() };
+        let calls = calls.map(|calls| calls as Arc<dyn Any + Send + Sync>);
+        let parameters = Parameters { values: values.into(), context: zone::current(), calls };
         let bindings = Bindings { parameters, ranges };
         let (root, node_count) = (Arc::clone(&self.plan.root), self.plan.node_count);
         let program = self.plan.program.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{Column, Result};
+use datafusion_common::{Column, DataFusionError, Result};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{
     Aggregate, BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr,
@@ -33,22 +33,38 @@ impl OptimizerRule for Extremes {
         plan: LogicalPlan,
         _config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(mut aggregate) = plan else { return Ok(Transformed::no(plan)) };
-        let Some((column, is_least)) = extreme(&aggregate) else {
+        let LogicalPlan::Aggregate(aggregate) = plan else { return Ok(Transformed::no(plan)) };
+        let calls = aggregate.aggr_expr.iter();
+        let extremes =
+            calls.map(|call| extreme(&aggregate.input, call)).collect::<Option<Vec<_>>>();
+        let extremes = extremes.filter(|all| !all.is_empty() && aggregate.group_expr.is_empty());
+        let Some(extremes) = extremes else {
             return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
         };
-        let rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(aggregate.input));
-        let order = SortExpr::new(column, is_least, !is_least);
-        let first = rows.sort([order])?.limit(0, Some(1))?.build()?;
-        aggregate.input = Arc::new(first);
-        Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
+        let mut all: Option<LogicalPlanBuilder> = None;
+        for (call, (column, is_least)) in aggregate.aggr_expr.iter().zip(extremes) {
+            let rows = LogicalPlanBuilder::from(aggregate.input.as_ref().clone());
+            let order = SortExpr::new(column, is_least, !is_least);
+            let first = rows.sort([order])?.limit(0, Some(1))?.build()?;
+            let of_first = Aggregate::try_new(Arc::new(first), vec![], vec![call.clone()])?;
+            let of_first = LogicalPlan::Aggregate(of_first);
+            // One row of each.
+            all = Some(match all {
+                Some(others) => others.cross_join(of_first)?,
+                None => LogicalPlanBuilder::from(of_first),
+            });
+        }
+        all.ok_or_else(none)?.build().map(Transformed::yes)
     }
 }
 
-/// The column of an aggregation, and true if its least value is wanted, where a key of a table has
-/// that value first. A null comes behind all values, and before them from behind.
-fn extreme(aggregate: &Aggregate) -> Option<(Expr, bool)> {
-    let ([], [call]) = (&*aggregate.group_expr, &*aggregate.aggr_expr) else { return None };
+fn none() -> DataFusionError {
+    DataFusionError::Internal("an aggregation without aggregates".to_owned())
+}
+
+/// The column of an aggregate of all rows, and true if its least value is wanted, where a key of a
+/// table has that value first. A null comes behind all values, and before them from behind.
+fn extreme(input: &LogicalPlan, call: &Expr) -> Option<(Expr, bool)> {
     let Expr::AggregateFunction(call) = call.clone().unalias_nested().data else { return None };
     let is_least = match call.func.name() {
         "min" => true,
@@ -60,11 +76,11 @@ fn extreme(aggregate: &Aggregate) -> Option<(Expr, bool)> {
         return None;
     }
     let [column @ Expr::Column(_)] = of.args.as_slice() else { return None };
-    let (scan, name) = stored(&aggregate.input, column)?;
+    let (scan, name) = stored(input, column)?;
     let def = &scan.source.downcast_ref::<CatalogTable>()?.def;
     let at = def.schema.ordinal(&name)?;
     let mut compared = Compared::default();
-    compared.find(&aggregate.input, def);
+    compared.find(input, def);
     let has_nulls = def.schema.columns[at].nullable && !compared.any.contains(&at);
     let is_first = compared.is_all && leads(def, at, &compared) && (is_least || !has_nulls);
     is_first.then(|| (column.clone(), is_least))

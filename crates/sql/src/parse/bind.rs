@@ -40,7 +40,7 @@ impl Template {
     /// The statement with its parameters left as they are.
     pub(crate) fn unbound(&self) -> SqlResult<Statement> {
         if let Some(known) = self.known() {
-            return Ok(known.clone());
+            return self.own_of(known);
         }
         let mut statement = parse_one(&self.text, Tokens::clone(&self.tokens))?;
         let seen = places::check(&mut statement, &self.text)?;
@@ -50,7 +50,19 @@ impl Template {
         if seen.takes_parameters && seen.depth <= DEPTH_MAX {
             self.statement.get_or_init(|| Kept::new(Arc::new(statement.clone())));
         }
-        Ok(statement)
+        self.own_of(&statement)
+    }
+
+    /// Of a whole statement what this one is.
+    fn own_of(&self, whole: &Statement) -> SqlResult<Statement> {
+        match (self.part, whole) {
+            (None, whole) => Ok(whole.clone()),
+            (Some(part), Statement::WithWrites(with)) => {
+                let own = with.parts.get(part).unwrap_or(&with.body);
+                Ok(own.clone())
+            }
+            (Some(_), _) => Err(SqlError::internal("a statement has no parts any more")),
+        }
     }
 
     /// The statement, if it was read. One that is so deep that not every thread has the stack for
@@ -66,8 +78,8 @@ impl Template {
     pub fn bind(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
         if self.parameter_count == 0 {
             return match self.known() {
-                Some(known) => Ok(known.clone()),
-                None => parse_one(&self.text, Tokens::clone(&self.tokens)),
+                Some(known) => self.own_of(known),
+                None => self.own_of(&parse_one(&self.text, Tokens::clone(&self.tokens))?),
             };
         }
         let mut statement = self.unbound()?;
@@ -98,9 +110,10 @@ impl Template {
     /// What reading the text says.
     pub fn bind_from(&self, parameters: &[Parameter], text: &Arc<str>) -> SqlResult<Statement> {
         let mut statements = crate::parse::text::parse(text)?;
-        let (Some(mut statement), true) = (statements.pop(), statements.is_empty()) else {
+        let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
             return Err(SqlError::internal("a text is several statements now"));
         };
+        let mut statement = self.own_of(&statement)?;
         self.note(&mut statement, parameters, Some(text.clone()));
         Ok(statement)
     }

@@ -66,6 +66,9 @@ fn depends_on_definitions_alone(statement: &Statement) -> bool {
             InsertSource::Query(query) => query.files().is_empty(),
             InsertSource::Values(_) | InsertSource::Defaults => true,
         },
+        Statement::WithWrites(with) => {
+            with.parts.iter().chain([&*with.body]).all(depends_on_definitions_alone)
+        }
         Statement::Update(_) | Statement::Delete(_) | Statement::Transaction(_) => true,
         _ => false,
     }
@@ -102,8 +105,13 @@ impl Operands {
         if !depends_on_definitions_alone(statement) {
             return false;
         }
+        self.locks_rows = false;
         // Nothing breaks off.
         match statement {
+            Statement::WithWrites(with) => {
+                let mut parts = with.parts.iter_mut().chain([with.body.as_mut()]);
+                return parts.all(|part| self.of_statement(part));
+            }
             Statement::Query(query) => {
                 self.locks_rows = query.row_locks().is_some();
                 let _ = query.ast_mut().walk_mut(self);

@@ -165,7 +165,22 @@ impl Statement {
             Statement::Insert(insert) => insert.bound = Some(Arc::new(bound)),
             Statement::Update(update) => update.bound = Some(Arc::new(bound)),
             Statement::Delete(delete) => delete.bound = Some(Arc::new(bound)),
+            Statement::WithWrites(with) => {
+                let parts = with.parts.iter_mut().chain([with.body.as_mut()]);
+                parts.enumerate().for_each(|(at, part)| part.set_bound(bound.of_part(at)));
+            }
             _ => {}
+        }
+    }
+
+    /// Where it came from, if that was noted.
+    pub fn bound(&self) -> Option<&Arc<Bound>> {
+        match self {
+            Statement::Query(query) => query.bound.as_ref(),
+            Statement::Insert(insert) => insert.bound.as_ref(),
+            Statement::Update(update) => update.bound.as_ref(),
+            Statement::Delete(delete) => delete.bound.as_ref(),
+            _ => None,
         }
     }
 }

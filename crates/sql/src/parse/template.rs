@@ -8,6 +8,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
 use crate::parse::split;
+use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
@@ -22,8 +23,11 @@ pub struct Template {
     pub(super) text: Arc<str>,
     pub(super) tokens: Arc<Tokens>,
     pub(super) parameter_count: usize,
-    /// The statement with its parameters where they are, once somebody has asked for it.
+    /// The statement with its parameters where they are, once somebody has asked for it; the whole
+    /// one of a part.
     pub(super) statement: Arc<OnceLock<Kept>>,
+    /// Which part of a `WITH` that changes rows it is; its body is the last one.
+    pub(super) part: Option<usize>,
 }
 
 impl Template {
@@ -47,7 +51,12 @@ impl Template {
             }
         }
         let (text, tokens, statement) = (text.clone(), Arc::new(tokens), Arc::default());
-        Ok(Template { text, tokens, parameter_count, statement })
+        Ok(Template { text, tokens, parameter_count, statement, part: None })
+    }
+
+    /// A part of a `WITH` that changes rows as a statement.
+    pub(in crate::parse) fn of_part(&self, part: usize) -> Template {
+        Template { part: Some(part), ..self.clone() }
     }
 
     /// Whether it is an `INSERT`, an `UPDATE` or a `DELETE` without a `WITH`.
@@ -55,6 +64,12 @@ impl Template {
         let first = self.tokens.first().map(|token| &token.token);
         let changes = |k| matches!(k, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE);
         matches!(first, Some(Token::Word(word)) if changes(word.keyword))
+    }
+
+    /// True if it is a `WITH` that changes rows: each of its parts has a plan.
+    pub fn has_parts(&self) -> bool {
+        let known = self.statement.get().and_then(Kept::get);
+        self.part.is_none() && matches!(known, Some(Statement::WithWrites(_)))
     }
 
     /// True if reading it again takes long.
@@ -72,10 +87,12 @@ impl Template {
         &self.text
     }
 
-    /// Where it begins there: line and column.
-    pub fn place(&self) -> (u64, u64) {
+    /// Where it begins there, line and column, and which part of the statement there it is, counted
+    /// from one.
+    pub fn place(&self) -> (u64, u64, usize) {
         let first = self.tokens.first().map(|token| token.span.start);
-        first.map_or((0, 0), |start| (start.line, start.column))
+        let part = self.part.map_or(0, |part| part + 1);
+        first.map_or((0, 0, part), |start| (start.line, start.column, part))
     }
 
     /// How many words and signs it has.

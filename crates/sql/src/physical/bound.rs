@@ -30,8 +30,42 @@ pub(crate) struct BoundScan {
     profile: Profile,
     /// The rows that were expected when it was planned.
     rows: f64,
-    /// The ranges of that time.
-    planned: Option<Ranges>,
+    /// The form of the ranges of that time.
+    planned: Option<Form>,
+}
+
+/// A form of ranges, whatever values they have.
+struct Form {
+    /// Predicates that the ranges guarantee.
+    guaranteed: Vec<usize>,
+    /// Predicates that shaped them.
+    used: Vec<usize>,
+    /// Predicates that say nothing but what they say.
+    complete: Vec<usize>,
+    /// Leading columns that the first of them fixes.
+    fixed: Option<usize>,
+    /// How many they are; any number is the same form.
+    count: usize,
+}
+
+impl Form {
+    fn of(found: &Ranges) -> Form {
+        Form {
+            guaranteed: found.guaranteed.clone(),
+            used: found.used.clone(),
+            complete: found.complete.clone(),
+            fixed: found.ranges.first().map(|range| range.prefix.len()),
+            count: found.ranges.len(),
+        }
+    }
+
+    fn is_like(&self, other: &Form) -> bool {
+        let Form { guaranteed, used, complete, fixed, count: _ } = self;
+        *guaranteed == other.guaranteed
+            && *used == other.used
+            && *complete == other.complete
+            && *fixed == other.fixed
+    }
 }
 
 /// A key with ranges.
@@ -41,8 +75,8 @@ struct Key {
     is_hash: bool,
     /// True if each range is one row at most, so that their number is all that is to be known.
     are_rows: bool,
-    /// True if the plan holds for one range alone: it relies on its order, or on its one row.
-    is_single: bool,
+    /// True if the plan holds for as many ranges alone: it relies on their order, or on the one row.
+    is_counted: bool,
     /// True if only the first entries are read, so many for all values.
     has_first: bool,
 }
@@ -61,7 +95,7 @@ impl Key {
 impl BoundScan {
     /// The ranges for these values, where they follow from them. `None` where they are of another
     /// form than those that were planned, or have many more or fewer rows.
-    pub(crate) fn ranges(&self, values: &[ScalarValue]) -> Option<Option<Vec<KeyRange>>> {
+    pub(crate) fn ranges(&self, values: &[ScalarValue]) -> Option<Option<Arc<[KeyRange]>>> {
         let expected = || {
             let valued = |predicate: &Expr| with_values(predicate, Some(values)).ok();
             let predicates = self.predicates.iter().map(valued).collect::<Option<Vec<_>>>()?;
@@ -76,10 +110,10 @@ impl BoundScan {
             (false, true) => found.ranges.len() as f64,
             (false, false) => expected()?,
         };
-        let is_single = !key.is_single || found.ranges.len() == 1;
         let planned = self.planned.as_ref()?;
-        let is_like = is_single && has_same_form(&found, planned) && self.is_expected(rows);
-        is_like.then_some(Some(found.ranges))
+        let is_counted = !key.is_counted || found.ranges.len() == planned.count;
+        let is_like = is_counted && Form::of(&found).is_like(planned) && self.is_expected(rows);
+        is_like.then_some(Some(found.ranges.into()))
     }
 
     /// True if the plan is good for so many rows.
@@ -98,15 +132,6 @@ impl BoundScan {
             && self.predicates == other.predicates
             && self.key == other.key
     }
-}
-
-/// True if ranges guarantee the same and fix the same columns.
-fn has_same_form(one: &Ranges, other: &Ranges) -> bool {
-    let fixed = |ranges: &Ranges| ranges.ranges.first().map(|range| range.prefix.len());
-    one.guaranteed == other.guaranteed
-        && one.used == other.used
-        && one.complete == other.complete
-        && fixed(one) == fixed(other)
 }
 
 impl Physical<'_> {
@@ -131,8 +156,8 @@ impl Physical<'_> {
                 let columns = index.key_columns(wanted.def).to_vec();
                 let are_rows = path.access.are_rows(wanted.def);
                 let has_first = path.first.is_some();
-                let is_single = has_first || path.access.is_row(wanted.def);
-                Some(Key { columns, is_hash: index.is_hash(), are_rows, is_single, has_first })
+                let is_counted = has_first || path.access.is_row(wanted.def);
+                Some(Key { columns, is_hash: index.is_hash(), are_rows, is_counted, has_first })
             }
             _ => None,
         };
@@ -147,12 +172,13 @@ impl Physical<'_> {
             planned: None,
         };
         let key = scan.key.as_ref();
-        scan.planned =
+        let planned =
             key.and_then(|key| key.ranges(&scan.predicates, &scan.table, Valued::default()));
-        scan.rows = match &scan.planned {
+        scan.rows = match &planned {
             Some(planned) if key.is_some_and(|key| key.are_rows) => planned.ranges.len() as f64,
             _ => scan.expected(&scan.predicates),
         };
+        scan.planned = planned.as_ref().map(Form::of);
         let mut known = self.bound.borrow_mut();
         let slot = known.iter().position(|other| other.is_same(&scan)).unwrap_or(known.len());
         if slot == known.len() {

@@ -12,6 +12,7 @@ use datafusion_expr::{Expr, Operator};
 use plan::KeyRange;
 use plan::catalog::TableDef;
 
+use super::row_bounds::RowBound;
 use crate::cast::exact::exactly;
 use crate::expr::runtime_parameter::Valued;
 
@@ -39,6 +40,8 @@ pub(super) enum DemandKind {
     OneOf(Vec<ScalarValue>),
     /// Between bounds.
     Between(Bound<ScalarValue>, Bound<ScalarValue>),
+    /// In a row before or behind one whose first column it is.
+    Beyond(RowBound),
 }
 
 /// The demands of `predicate` (number `number`) on single columns of the table, with these values
@@ -52,10 +55,13 @@ pub(super) fn demands(
     let demand = |column, kind, complete| Demand { column, predicate: number, kind, complete };
     match predicate {
         // A short IN list reaches us as alternatives.
-        Expr::BinaryExpr(b) if b.op == Operator::Or => alternatives(predicate, def, valued)
-            .map(|(column, kind)| demand(column, kind, true))
-            .into_iter()
-            .collect(),
+        Expr::BinaryExpr(b) if b.op == Operator::Or => {
+            let found = alternatives(predicate, def, valued).or_else(|| {
+                let bound = RowBound::of(predicate, def, valued)?;
+                Some((bound.columns[0], DemandKind::Beyond(bound)))
+            });
+            found.map(|(column, kind)| demand(column, kind, true)).into_iter().collect()
+        }
         Expr::BinaryExpr(b) => {
             let oriented = match (b.left.as_ref(), b.right.as_ref()) {
                 (Expr::Column(c), other) => valued.value(other).map(|v| (c, b.op, v)),
@@ -228,7 +234,11 @@ fn like_prefix(
 }
 
 /// The column and the value as exactly its type; `None` when it has no such value.
-fn typed(def: &TableDef, name: &str, value: &ScalarValue) -> Option<(usize, ScalarValue)> {
+pub(super) fn typed(
+    def: &TableDef,
+    name: &str,
+    value: &ScalarValue,
+) -> Option<(usize, ScalarValue)> {
     let ordinal = def.schema.ordinal(name)?;
     let ty = def.schema.columns[ordinal].ty.arrow();
     exactly(value, &ty).map(|v| (ordinal, v))
@@ -252,7 +262,7 @@ pub(super) fn ranges(key: &[usize], demands: &[Demand], def: &TableDef) -> Optio
     let mut found =
         Ranges { ranges: Vec::new(), guaranteed: vec![], used: vec![], complete: vec![] };
     let mut prefixes: Vec<Vec<ScalarValue>> = vec![Vec::new()];
-    for &column in key {
+    for (at, &column) in key.iter().enumerate() {
         let of_column: Vec<&Demand> = demands.iter().filter(|d| d.column == column).collect();
         if let Some((demand, values)) = smallest_list(&of_column)
             && prefixes.len() * values.len() <= RANGES_MAX
@@ -260,6 +270,10 @@ pub(super) fn ranges(key: &[usize], demands: &[Demand], def: &TableDef) -> Optio
             prefixes = extend(prefixes, values);
             found.note(demand, demand.complete);
             continue;
+        }
+        if let Some(beyond) = beyond(&key[at..], &of_column) {
+            found.ranges = found.beyond(beyond, &prefixes, (&key[at..], def));
+            return Some(found);
         }
         let (lower, upper, shaping) = intersect(&of_column);
         if shaping.is_empty() {
@@ -283,7 +297,45 @@ pub(super) fn ranges(key: &[usize], demands: &[Demand], def: &TableDef) -> Optio
     Some(found)
 }
 
+/// The row that those of the table lie beyond, with conditions that bound its first column on the
+/// other side.
+fn beyond<'a>(key: &[usize], of_column: &[&'a Demand]) -> Option<(&'a Demand, Interval<'a>)> {
+    let bound = |demand: &&&Demand| match &demand.kind {
+        DemandKind::Beyond(bound) => bound.columns_of(key),
+        _ => 0,
+    };
+    let found = of_column.iter().filter(|demand| bound(demand) > 0).max_by_key(bound)?;
+    let DemandKind::Beyond(row) = &found.kind else { return None };
+    let is_other = |demand: &&&Demand| match &demand.kind {
+        DemandKind::Between(lower, upper) => {
+            *if row.is_above() { lower } else { upper } == Bound::Unbounded
+        }
+        _ => false,
+    };
+    let others: Vec<&Demand> = of_column.iter().filter(is_other).copied().collect();
+    Some((found, intersect(&others)))
+}
+
 impl Ranges {
+    /// The ranges beyond a row, behind each prefix of a key that goes on with these columns.
+    fn beyond(
+        &mut self,
+        (demand, (lower, upper, others)): (&Demand, Interval<'_>),
+        prefixes: &[Vec<ScalarValue>],
+        (key, def): (&[usize], &TableDef),
+    ) -> Vec<KeyRange> {
+        let DemandKind::Beyond(row) = &demand.kind else { return vec![] };
+        let count = row.columns_of(key);
+        let sure = key[..count].iter().all(|at| !def.schema.columns[*at].nullable);
+        let is_whole = count == row.columns.len();
+        self.used.push(demand.predicate);
+        self.complete.extend(is_whole.then_some(demand.predicate));
+        self.guaranteed.extend((is_whole && sure).then_some(demand.predicate));
+        others.iter().for_each(|other| self.note(other, other.complete && sure));
+        let other = if row.is_above() { upper } else { lower };
+        prefixes.iter().flat_map(|prefix| row.ranges(prefix, count, &other)).collect()
+    }
+
     fn note(&mut self, demand: &Demand, guaranteed: bool) {
         self.used.push(demand.predicate);
         if demand.complete {
@@ -298,7 +350,7 @@ impl Ranges {
 fn smallest_list<'a>(demands: &[&'a Demand]) -> Option<(&'a Demand, &'a [ScalarValue])> {
     let lists = demands.iter().filter_map(|d| match &d.kind {
         DemandKind::OneOf(values) => Some((*d, values.as_slice())),
-        DemandKind::Between(..) => None,
+        DemandKind::Between(..) | DemandKind::Beyond(_) => None,
     });
     lists.min_by_key(|(_, values)| values.len())
 }

@@ -118,6 +118,9 @@ impl Physical<'_> {
         }
         let output: Vec<usize> = produced.iter().map(|c| position(&wanted.columns, *c)).collect();
         let (columns, filter) = remaining(&wanted, &path, &output)?;
+        if filter.is_none() {
+            path.first = path.first.or_else(|| any_first(&wanted, &path, scan.fetch));
+        }
         let slot = self.slot(&wanted, &path, !restrictions.is_empty())?;
         let output = produced.iter().map(|c| position(&columns, *c)).collect();
         let schema = def.schema.project(&produced);
@@ -174,7 +177,7 @@ impl Physical<'_> {
         let rows = wanted.def.statistics.row_count as f64;
         let cost = self.costs.index_scan(rows, tree_pages(wanted.def, &index));
         Path {
-            access: Access::Range { index, ranges: vec![KeyRange::all()], fetch: false },
+            access: Access::Range { index, ranges: [KeyRange::all()].into(), fetch: false },
             guaranteed: vec![],
             first: None,
             cost,
@@ -204,11 +207,11 @@ impl Physical<'_> {
             let order = order_of(wanted, key[0]);
             cost += self.costs.fetch(share * rows, rows, self.fetched(wanted), order);
         }
-        let access = Access::Range { index, ranges, fetch };
+        let access = Access::Range { index, ranges: ranges.into(), fetch };
         Some(Path { access, guaranteed, first: None, cost })
     }
 
-    /// The first rows in the order of a tree, where that is the order wanted and one range of it has
+    /// The first rows in the order of a tree, where that is the order wanted and few ranges of it have
     /// exactly the rows.
     fn first_path(
         &self,
@@ -218,21 +221,20 @@ impl Physical<'_> {
         first: &WantedFirst,
     ) -> Option<Path> {
         let key = index.key_columns(wanted.def).to_vec();
-        let (range, complete) = match ranges(&key, demands, wanted.def) {
-            None => (KeyRange::all(), vec![]),
-            Some(Ranges { ranges, complete, .. }) => match <[KeyRange; 1]>::try_from(ranges) {
-                Ok([range]) => (range, complete),
-                Err(_) => return None,
-            },
+        let (ranges, complete) = match ranges(&key, demands, wanted.def) {
+            None => (vec![KeyRange::all()], vec![]),
+            Some(Ranges { ranges, complete, .. }) => (ranges, complete),
         };
         let exact = (0..wanted.predicates.len()).all(|i| complete.contains(&i));
-        if !exact || !in_key_order(wanted.def, &key, range.prefix.len(), &first.columns) {
+        let is_in_order = || in_key_order(wanted.def, &key, fixed(&ranges), &first.columns);
+        if !exact || ranges.len() > FIRST_RANGES_MAX || !is_in_order() {
             return None;
         }
         let rows = wanted.def.statistics.row_count as f64;
         let named = Named { schema: &wanted.names, profile: &wanted.profile };
         let share = conjunction(wanted.predicates.iter().copied(), &named);
-        let entries = (first.count as f64).min((share * rows).max(1.0));
+        let entries = (first.count * ranges.len()) as f64;
+        let entries = entries.min((share * rows).max(1.0));
         let pages = entries * tree_pages(wanted.def, &index) / rows.max(1.0);
         let fetch = wanted.must_fetch(&index);
         let mut cost = self.costs.first_entries(entries, pages);
@@ -242,9 +244,33 @@ impl Physical<'_> {
             cost += self.costs.fetch_by_one(entries, rows, self.fetched(wanted), order);
         }
         let first = Some(First { count: first.count, backward: first.descending });
-        let access = Access::Range { index, ranges: vec![range], fetch };
+        let access = Access::Range { index, ranges: ranges.into(), fetch };
         Some(Path { access, guaranteed: complete, first, cost })
     }
+}
+
+/// The first entries of a path of which any rows do, but not all of them: where these are few, they
+/// are read one after the other.
+fn any_first(wanted: &Wanted, path: &Path, fetch: Option<usize>) -> Option<First> {
+    let Access::Range { index, ranges, .. } = &path.access else { return None };
+    let is_ordered = !index.is_hash() && ranges.len() <= FIRST_RANGES_MAX;
+    let count = fetch.filter(|count| (1..=ANY_FIRST_MAX).contains(count))?;
+    let is_more = !path.access.are_rows(wanted.def);
+    (is_ordered && is_more).then_some(First { count, backward: false })
+}
+
+/// Rows of any kind that are read one after the other, at most.
+const ANY_FIRST_MAX: usize = 1_000;
+
+/// Ranges of which the first rows are read, at most: of each as many as are wanted.
+const FIRST_RANGES_MAX: usize = 16;
+
+/// How many leading columns of a key have one value in all ranges.
+fn fixed(ranges: &[KeyRange]) -> usize {
+    let Some((first, others)) = ranges.split_first() else { return 0 };
+    let is_fixed =
+        |at: &usize| others.iter().all(|other| other.prefix.get(*at) == first.prefix.get(*at));
+    (0..first.prefix.len()).take_while(is_fixed).count()
 }
 
 /// What a scan of the chunks reads: columns that are restricted first.

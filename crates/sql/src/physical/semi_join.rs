@@ -1,4 +1,5 @@
-//! Semi joins driven from their inner side: its distinct keys are looked up in the outer table.
+//! Joins with other ways: semi joins driven from their inner side, whose distinct keys are looked
+//! up in the outer table; joins with groups of which only those are made that have a partner.
 
 use std::sync::Arc;
 
@@ -7,14 +8,20 @@ use datafusion_expr::{Aggregate, Expr, Join, LogicalPlan, Projection};
 use types::SqlResult;
 
 use super::base::base_of;
+use super::grouped;
 use super::{Built, Physical, column_position};
 use crate::error::from_library;
 
 impl Physical<'_> {
-    /// A join; a semi join also as an inner join with the distinct keys, whichever is cheaper.
+    /// A join; a semi join also as an inner join with the distinct keys, and one with groups also
+    /// with those of the keys at hand, whichever is cheaper.
     pub(super) fn join_either_way(&self, join: &Join) -> SqlResult<Built> {
         let plain = self.join(join)?;
-        let Some(driven) = driven_by_keys(join)? else { return Ok(plain) };
+        let driven = match driven_by_keys(join)? {
+            None => grouped::of_keys(join)?,
+            driven => driven,
+        };
+        let Some(driven) = driven else { return Ok(plain) };
         let left = self.alternatives.get();
         if left == 0 {
             return Ok(plain);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch};
 
 use super::{Cells, has_form, is_word, value_of};
 use crate::binary::encode;
@@ -92,6 +92,13 @@ fn vectors_become_rows_and_vectors_again() {
             (0..rows.len()).all(|row| !matches!(rows.value(row, 0), super::Value::Bytes(_)));
         assert_eq!(words, is_word(vector.data_type()), "{ty}");
     });
+}
+
+#[test]
+fn texts_of_aggregates_become_rows_and_vectors_again() {
+    let long: ArrayRef = Arc::new(LargeStringArray::from(vec![Some("a, b"), None, Some("")]));
+    assert!(has_form(long.data_type()) && !is_word(long.data_type()));
+    assert_eq!(&of_vector(&long).vector(0, long.data_type()).unwrap(), &long);
 }
 
 #[test]

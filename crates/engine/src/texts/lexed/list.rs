@@ -2,13 +2,14 @@
 
 use super::kind::{Kind, ListOf};
 use super::piece::{Piece, Role};
+use crate::recent::LONG_TEXTS_BYTES_MIN;
 
 /// Literals of a list that are parameters each: one of few is compared faster than an array.
 const EACH_MAX: usize = 16;
 
-/// Bytes of a list that is an array: values of more have no plan for all values
-/// ([`crate::plans::VALUES_BYTES_MAX`]), but literals that are parameters each may have one.
-pub(super) const ARRAY_BYTES_MAX: usize = 3 << 10;
+/// Bytes of a list that is an array: values of more have no plan for all values in a database of
+/// little memory, but literals that are parameters each may have one.
+pub(super) const ARRAY_BYTES_MAX: usize = LONG_TEXTS_BYTES_MIN;
 
 /// A list of literals of one type.
 pub(super) struct List {

@@ -18,3 +18,15 @@ pub struct Bound {
     /// Its generic plan; the syntax tree has placeholders then.
     pub(crate) generic: Option<Kept>,
 }
+
+impl Bound {
+    /// The same of a part of a `WITH` that changes rows.
+    pub(super) fn of_part(&self, part: usize) -> Bound {
+        Bound {
+            template: self.template.of_part(part),
+            parameters: self.parameters.clone(),
+            text: self.text.clone(),
+            generic: None,
+        }
+    }
+}

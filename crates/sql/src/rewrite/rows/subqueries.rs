@@ -26,8 +26,20 @@ pub(crate) fn in_conditions(select: &mut Select) -> SqlResult<()> {
 pub(crate) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
     match Compared::of(expr) {
         Some(compared) => compared.value().map(Some),
-        None => single(expr),
+        None => member(expr).map_or_else(|| single(expr), |member| Ok(Some(member))),
     }
+}
+
+/// A value that equals any row of a subquery, or none: `IN`, which becomes a join. Comparisons with
+/// any and all rows are made with each of them.
+fn member(expr: &Expr) -> Option<Expr> {
+    let (left, right, negated) = match expr {
+        Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),
+        Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
+        _ => return None,
+    };
+    let subquery = Box::new(query_of(right)?.clone());
+    Some(Expr::InSubquery { expr: left.clone(), subquery, negated })
 }
 
 fn on(join: &mut JoinOperator) -> Option<&mut Expr> {
