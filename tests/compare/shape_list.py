@@ -153,4 +153,31 @@ MORE = {
     "upsert, given": KEY + OWNER + "insert into seen (id, n) values (:k, 1) on conflict (id) do update set n = seen.n + :o;",
     "INSERT of a query": KEY + "insert into seen select id, stock from item where id = :k on conflict do nothing;",
     "moments": OWNER + "select id from item where owner = :o and changed > timestamptz '2020-01-01' + :o * interval '1 day';",
+    "page by two keys": KEY + "select a, b from line where (a, b) > (:k / 10, 3) order by a, b limit 10;",
+    "rows of an array": KEY + "select u, i.kind from unnest(array[:k, :k + 1, :k + 2]::int[]) u join item i on i.id = u;",
+    "rows of a series": KEY + "select g, i.kind from generate_series(:k, :k + 9) g left join item i on i.id = g;",
+    "recursion": KEY + "with recursive t(id, d) as (select id, 0 from item where id = :k union all "
+                 "select i.id, d + 1 from t join item i on i.id = t.id / 2 where d < 20) select * from t;",
+    "both extremes": "select max(id), min(id) from item;",
+    "subqueries by a key": OWNER + "select o.id, (select count(*) from item i where i.owner = o.id), "
+                           "(select max(price) from item i where i.owner = o.id) from owner o "
+                           "where id between :o and :o + 3;",
+    "newest of each": OWNER + "select o.id, l.id, l.price from owner o left join lateral (select id, price from item i "
+                      "where i.owner = o.id order by id desc limit 1) l on true where o.id between :o and :o + 10;",
+    "EXISTS beside OR": OWNER + "select id from owner o where id between :o and :o + 5 and (region = 3 or exists "
+                        "(select 1 from item i where i.owner = o.id and i.price > 990));",
+    "ANY, subquery": OWNER + "select id from item where id = any (select id * 100 from owner where region = :o % 20);",
+    "ANY, array of rows": KEY + "select id from item where id = any(array(select a from line "
+                          "where a between :k / 10 and :k / 10 + 2));",
+    "any ten": OWNER + "select id, to_char(changed, 'YYYY-MM-DD') from item where owner = :o limit 10;",
+    "sequence": "select nextval('event_id_seq');",
+    "advisory lock": KEY + "begin;\nselect pg_advisory_xact_lock(:k);\nselect stock from item where id = :k;\ncommit;",
+    "queue, one statement": "update job set tries = tries + 1 where id = (select id from job where state = 'open' "
+                            "order by id limit 1 for update skip locked) returning id;",
+    "queue, WITH": "with next as (select id from job where state = 'open' order by id limit 5 for update skip locked) "
+                   "update job j set tries = j.tries + 1 from next where j.id = next.id returning j.id;",
+    "move": KEY + "with gone as (delete from seen where id = :k returning id, n) "
+            "insert into seen select id, n, 'moved' from gone;",
+    "UPDATE from VALUES": KEY + "update seen s set n = v.n from (values (:k, 5), (:k + 1, 6), (:k + 2, 7)) v(id, n) "
+                          "where s.id = v.id;",
 }

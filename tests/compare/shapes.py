@@ -40,7 +40,7 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--folder", default=None, help="where the scratch folder is made")
-    parser.add_argument("--more", action="store_true", help="other shapes: groups, sets, windows, disjunctions")
+    parser.add_argument("--more", action="store_true", help="other shapes: groups, sets, windows, disjunctions, queues, recursion")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
 

@@ -24,6 +24,7 @@ const SETUP: &str = "
     create table copied (id int primary key, customer int default 7, amount numeric(10,2), note text,
         at timestamptz default now());
     create index orders_customer on orders (customer);
+    create sequence numbers;
     insert into copied (id, customer, amount, note) select g, g, g, 'note' from generate_series(1, 9) g;
     insert into customer select g, 'name ' || g, g / 7.0, g % 5 from generate_series(1, 200) g;
     insert into orders select g, g % 200 + 1, timestamp '2024-01-01' + g * interval '1 hour', g * 1.25
@@ -180,12 +181,14 @@ const GENERIC: &[(&str, &str, &[&[&str]])] = &[
         "numeric, int",
         &[&["1200", "50"], &["1", "4"], &["900", "20"]],
     ),
+    ("select current_user, id from orders where id < %1", "int", &[&["3"], &["2"], &["4"], &["1"]]),
+    ("select nextval('numbers') > 0, %1 + 1", "int", &[&["3"], &["2"], &["4"]]),
+    ("select id, random() < %1 from orders where id < %1", "int", &[&["3"], &["2"], &["4"]]),
 ];
 
 /// Statements whose plans depend on their values, or on what may not be kept; `%1` and so on are their
 /// values.
 const EACH_TIME: &[(&str, &str, &[&[&str]])] = &[
-    ("select current_user, id from orders where id < %1", "int", &[&["3"], &["2"], &["4"], &["1"]]),
     ("select count(*) from pg_class where relname > %1", "text", &[&["'a'"], &["'o'"], &["'p'"]]),
     (
         "select id from orders where id < %1 and at < timestamp 'now'",

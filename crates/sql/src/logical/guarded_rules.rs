@@ -256,7 +256,7 @@ pub(crate) fn filters() -> Guarded<PushDownFilter> {
 
 /// Filters above each other as one, the lower condition first: it keeps rows from the upper one,
 /// which the library would ask first.
-fn one_after_the_other(mut plan: LogicalPlan) -> LogicalPlan {
+pub(crate) fn one_after_the_other(mut plan: LogicalPlan) -> LogicalPlan {
     while let LogicalPlan::Filter(upper) = &plan
         && let LogicalPlan::Filter(lower) = upper.input.as_ref()
     {

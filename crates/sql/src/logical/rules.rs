@@ -30,8 +30,8 @@ use super::laterals::ClosedLaterals;
 use super::single_groups::SingleGroups;
 use crate::logical::run::Rule;
 
-/// The rules before the order of joins is chosen.
-pub(crate) fn first() -> Vec<Rule> {
+/// The rules before the order of joins is chosen, of which `filters` moves conditions.
+pub(crate) fn first(filters: Rule) -> Vec<Rule> {
     vec![
         // Unions of unions become one, and a `UNION` of distinct rows is made distinct once: both keep
         // the bag of rows. Types were made equal when the query was bound.
@@ -71,15 +71,10 @@ pub(crate) fn first() -> Vec<Rule> {
         Arc::new(EliminateOuterJoin::new()),
         // Through nodes that pass each row on as one row, and into sorts as their number of rows.
         Arc::new(PushDownLimit::new()),
-        Arc::new(guarded_rules::filters()),
+        filters,
         Arc::new(guarded_rules::single_distinct()),
         Arc::new(guarded_rules::groups()),
     ]
-}
-
-/// Those that move conditions, alone.
-pub(crate) fn filters() -> Vec<Rule> {
-    vec![Arc::new(guarded_rules::filters())]
 }
 
 /// The rules after that.

@@ -19,7 +19,7 @@ use crate::error::guarded::guarded;
 use crate::functions::library::LIBRARY;
 use crate::logical::run::{Config, run};
 use crate::logical::{constants, decorrelation, leftovers, rules, separate, set_all, sorted};
-use crate::optimize::{join_order, shared};
+use crate::optimize::{filters, join_order, shared};
 use crate::options::PlannerOptions;
 use crate::parse::parameter::Parameter;
 
@@ -110,9 +110,8 @@ fn finished(
     let first = decorrelated(bound, config)?;
     let ordered = match &config.values {
         Some(values) => {
-            let numbered = crate::optimize::values::with_numbered(first, values)?;
-            // Joins pass conditions with parameters on as they do those with constants.
-            let numbered = run(rules::filters(), numbered, config)?;
+            let moved = run(vec![filters::rule(config)], first, config)?;
+            let numbered = crate::optimize::values::with_numbered(moved, values)?;
             crate::optimize::values::without_numbered(join_order::reorder(numbered, options)?)?
         }
         None => join_order::reorder(first, options)?,
@@ -128,7 +127,7 @@ pub(crate) fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<Log
         true => None,
         false => separate::separate(bound.clone(), &config.aliases)
             .map_err(from_library)
-            .and_then(|separated| run(rules::first(), separated, config))
+            .and_then(|separated| run(rules::first(filters::rule(config)), separated, config))
             .ok(),
     };
     if let Some(first) = first
@@ -137,7 +136,7 @@ pub(crate) fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<Log
         return Ok(first);
     }
     let unnested = decorrelation::decorrelate(bound, &config.aliases).map_err(from_library)?;
-    let first = run(rules::first(), unnested, config)?;
+    let first = run(rules::first(filters::rule(config)), unnested, config)?;
     leftovers::check(&first, config.values.is_some())?;
     Ok(first)
 }

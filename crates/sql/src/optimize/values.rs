@@ -342,15 +342,17 @@ pub(crate) fn with_numbered(plan: LogicalPlan, values: &[Parameter]) -> SqlResul
 /// The plan with placeholders in the places of literals that have a number.
 pub(crate) fn without_numbered(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     let is_numbered = |expr: &Expr| number(expr).is_some();
-    let placed = |expr: Expr| {
-        let (Some(number), Expr::Literal(value, Some(noted))) = (number(&expr), &expr) else {
-            return Ok(Transformed::no(expr));
-        };
-        let mut noted = noted.to_hashmap();
-        noted.remove(NUMBER);
-        let field = Field::new("", value.data_type(), false).with_metadata(noted);
-        let (id, field) = (format!("${}", number + 1), Some(field.into()));
-        Ok(Transformed::yes(Expr::Placeholder(Placeholder { id, field })))
+    replaced(plan, &is_numbered, &without_number).map_err(from_library)
+}
+
+/// The placeholder of a literal that has a number.
+pub(crate) fn without_number(expr: Expr) -> Result<Transformed<Expr>> {
+    let (Some(number), Expr::Literal(value, Some(noted))) = (number(&expr), &expr) else {
+        return Ok(Transformed::no(expr));
     };
-    replaced(plan, &is_numbered, &placed).map_err(from_library)
+    let mut noted = noted.to_hashmap();
+    noted.remove(NUMBER);
+    let field = Field::new("", value.data_type(), false).with_metadata(noted);
+    let (id, field) = (format!("${}", number + 1), Some(field.into()));
+    Ok(Transformed::yes(Expr::Placeholder(Placeholder { id, field })))
 }

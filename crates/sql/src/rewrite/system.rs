@@ -44,6 +44,12 @@ impl VisitorMut for Rewrite {
                 show(left);
                 show(right);
             }
+            Expr::AnyOp { compare_op: BinaryOperator::Eq, right, .. }
+            | Expr::AllOp { compare_op: BinaryOperator::NotEq, right, .. } => {
+                if let Some(query) = rows_of_array(right) {
+                    **right = Expr::Subquery(query);
+                }
+            }
             Expr::Function(function) => {
                 if let Some(aggregate) = array_of_subquery(function) {
                     *expr = aggregate;
@@ -167,6 +173,23 @@ fn show(expr: &mut Expr) {
             }
         }
         _ => {}
+    }
+}
+
+/// The query that an array is made of: what equals an element of it equals a row of the query, whose
+/// rows can be joined.
+fn rows_of_array(expr: &mut Expr) -> Option<Box<Query>> {
+    let function = match expr {
+        Expr::Nested(inner) => return rows_of_array(inner),
+        Expr::Function(function) => function,
+        _ => return None,
+    };
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+    match &function.args {
+        FunctionArguments::Subquery(query) if name.value.eq_ignore_ascii_case("array") => {
+            Some(query.clone())
+        }
+        _ => None,
     }
 }
 

@@ -76,9 +76,9 @@ fn long_lists_are_arrays() {
     let (found, oids, values) = apart(&text).expect("a statement");
     assert_eq!((found.as_str(), oids), (without, vec![1007, 23, 23]));
     assert_eq!(values[0].replace(' ', ""), array);
-    let many = format!("select a from t where k in ({})", list(5_000));
-    assert_eq!(apart(&many).expect("a statement").1.len(), 5_000);
-    let text = format!("select a from t where k = any('{{{}}}'::int[])", list(5_000));
+    let many = format!("select a from t where k in ({})", list(25_000));
+    assert_eq!(apart(&many).expect("a statement").1.len(), 25_000);
+    let text = format!("select a from t where k = any('{{{}}}'::int[])", list(25_000));
     assert_eq!(apart(&text).expect("a statement").1, Vec::<u32>::new());
 }
 
