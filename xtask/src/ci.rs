@@ -87,6 +87,7 @@ const SCRIPTS: &[Step] = &[
     ("memory that sessions keep", Work::Script("python3", &["tests/deploy/fills.py", "--gate"])),
     ("checks that write nothing", Work::Script("python3", &["tests/deploy/unchanged.py"])),
     ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),
+    ("replica", Work::Script("python3", &["tests/deploy/replica.py", "--rounds", "3"])),
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
     ("cases of isolation", Work::Script("python3", &["tests/isolation.py"])),
     ("ClickBench beside DuckDB", Work::Script("python3", &["tests/clickbench/run.py", "--gate"])),

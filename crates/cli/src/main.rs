@@ -17,6 +17,7 @@ mod location;
 mod memory;
 mod plans;
 mod progress;
+mod promote;
 mod quickstart;
 mod remote;
 mod scratch;
@@ -63,6 +64,7 @@ enum Command {
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
+    Promote(promote::PromoteArgs),
     Doctor(doctor::DoctorArgs),
 }
 
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Check(args) => Ok(check::run(args)),
         Command::Backup(args) => Ok(backup::back_up(args)),
         Command::Restore(args) => Ok(backup::restore(args)),
+        Command::Promote(args) => promote::run(args),
         Command::Doctor(args) => doctor::run(args),
     };
     result.unwrap_or_else(|error| {

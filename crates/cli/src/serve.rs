@@ -4,6 +4,7 @@ mod addresses;
 mod certificate;
 mod configure;
 mod flags;
+mod served;
 mod stderr;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 use crate::{console, location, signal, size};
 
 use flags::Flags;
+use served::Served;
 
 /// Serve a database to PostgreSQL clients, with metrics and a console in a browser
 #[derive(Args, Default)]
@@ -57,15 +59,20 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     log.set_json(is_json(&configuration));
     provide_descriptors(&configuration, &log)?;
     let options = server_options(&configuration, &log, device_reads_per_s)?;
-    let db = open(&configuration, &log)?;
-    tell_who_may_connect(&db, &options);
-    let server = Server::start(&db, &options).map_err(|error| not_started(&error))?;
-    tell_where(&db, &server, &log);
+    let served = open(&configuration, &log)?;
+    // A state of a replica is held no longer than it has to be.
+    let start = |db: &Database| {
+        tell_who_may_connect(db, &options);
+        let server = Server::start(db, &options).map_err(|error| not_started(&error))?;
+        tell_where(db, &server, &log);
+        SqlResult::Ok(server)
+    };
+    let server = start(&served.database())?;
     loop {
         match signal::wait(&signals) {
-            libc::SIGHUP => reload(args, &db, &server, &log),
+            libc::SIGHUP => reload(args, &served.database(), &server, &log),
             signal => {
-                stop(&db, &server, &log, (&signals, signal))?;
+                stop(&served.database(), &server, &log, (&signals, signal))?;
                 stderr::flush();
                 // Connections end with the process: what they had acknowledged is in the file.
                 std::process::exit(0)
@@ -141,7 +148,7 @@ fn server_options(
     })
 }
 
-fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Database> {
+fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Served> {
     let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
     if configuration.count("pool") >= configuration.count("memory") {
         let message = "pool must be smaller than memory, of which it is a part";
@@ -166,10 +173,7 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Databas
     runtime::code::read_ahead();
     let path =
         location::file(configuration.text("data").unwrap_or_default().as_ref(), "main.dovetail");
-    match path.exists() {
-        true => Database::open(&path, options),
-        false => Database::create(&path, options),
-    }
+    served::open(&path, configuration, options, log)
 }
 
 /// Where the database is archived, if it is.
@@ -257,11 +261,11 @@ fn stop(
     // A statement that does not heed its end keeps the right to write; what was acknowledged before
     // is in the file.
     // What was acknowledged before it is durable is waited for, unless the device hangs.
-    if !gone && !db.settle_within(GRACE) {
+    if !gone && !db.is_in_recovery() && !db.settle_within(GRACE) {
         let said = "What was committed with synchronous_commit off may be lost.";
         log.entry(Severity::Warning, said).write();
     }
-    if gone {
+    if gone && !db.is_in_recovery() {
         match db.checkpoint() {
             // What was committed is in the log.
             Err(error) if error.state == SqlState::DISK_FULL && db.is_durable() => {

@@ -5,6 +5,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod merges;
+pub(crate) mod replicas;
 pub(crate) mod statistics;
 pub(crate) mod status;
 pub(crate) mod totals;
@@ -29,6 +30,7 @@ use crate::secrecy::without_passwords;
 use crate::settings::ExecutionMode;
 use cancel::CancelHandle;
 use merges::{MergeLog, MergesTold};
+use replicas::Replicas;
 use statistics::{RunFigures, Statistics};
 use status::TransactionStatus;
 use totals::{Outcome, Totals};
@@ -156,6 +158,8 @@ pub struct Activities {
     pub statistics: Statistics,
     lock_log: RwLock<Option<LockLog>>,
     pub(crate) merges: Arc<MergesTold>,
+    /// Servers that follow this one.
+    pub replicas: Arc<Replicas>,
 }
 
 impl Activities {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use exec::LocalFuture;
 use runtime::sync::Cancel;
 use storage::StorageError;
 use txn::waiting::unless_cancelled;
@@ -21,6 +22,14 @@ impl Database {
     pub fn back_up(&self, path: &Path) -> SqlResult<u64> {
         let cancel = Cancel::default();
         door::wait(&self.handle(), || Box::pin(self.copied_to(path, &cancel)))
+    }
+
+    /// The same in a task of the database's runtime.
+    ///
+    /// # Errors
+    /// As [`Database::back_up`].
+    pub fn back_up_within<'a>(&'a self, path: &'a Path) -> LocalFuture<'a, SqlResult<u64>> {
+        Box::pin(async move { self.copied_to(path, &Cancel::default()).await })
     }
 
     /// The same in a task, until it is cancelled.

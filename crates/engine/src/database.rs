@@ -1,7 +1,9 @@
 //! A database: one file, one buffer pool, one runtime, any number of sessions.
 
 pub(crate) mod numbers;
+pub(crate) mod open;
 pub(crate) mod seen;
+pub(crate) mod states;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +13,10 @@ use std::time::Duration;
 
 use exec::{Governor, LocalFuture};
 use plan::catalog::{TableDef, TableId};
-use runtime::{Handle, RingChoice, RingReport, Runtime};
-use storage::{ArchiveStatus, PoolStats, Store, planted};
+use runtime::{Handle, RingReport, Runtime};
+use storage::{ArchiveStatus, LogPosition, PoolStats, Store, planted};
 use txn::locks::table::{LockWait, WriteRight};
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlResult, SqlState};
 
 use crate::activity::Activities;
 use crate::beside::Beside;
@@ -23,18 +25,18 @@ use crate::catalog::snapshot::Snapshot;
 use crate::catalog::temporary::Seer;
 use crate::device::Device;
 use crate::memory::Shares;
-use crate::objects::stores::Stores;
-use crate::options::{Options, RingKind, Simulation};
+use crate::options::Options;
 use crate::parts::bounds::Bounds;
 use crate::parts::merge::Merges;
 use crate::parts::status::MergeStatus;
 use crate::plans::Plans;
 use crate::settings::configuration::Configuration;
+use crate::succession::Standing;
 use crate::system::schemas::SystemSchemas;
 use crate::texts::Texts;
 use crate::versions::chain::Versions;
 use crate::versions::keepers::Keeper;
-use crate::{catalog, door, fault, recovery, settings};
+use crate::{door, fault, settings};
 
 /// An open database. Cheap to clone; the last clone closes the file. What was committed with
 /// `synchronous_commit = off` a moment before needs [`Database::close`] or [`Database::settle_within`] to be there again.
@@ -51,7 +53,7 @@ pub struct Database {
     _keeper: Option<Arc<Keeper>>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     path: PathBuf,
     store: Store,
     system: Arc<dyn SystemSchemas>,
@@ -62,25 +64,27 @@ struct Inner {
     session_memory: Governor,
     versions: Arc<Versions>,
     device: Arc<Device>,
-    configuration: RwLock<Arc<Configuration>>,
+    configuration: Arc<RwLock<Arc<Configuration>>>,
     /// Counts the configurations: sessions look at it before each statement.
-    configuration_count: AtomicU64,
+    configuration_count: Arc<AtomicU64>,
     /// Work on threads of its own.
-    beside: Beside,
+    beside: Arc<Beside>,
     /// Generic plans of statements that run again.
-    plans: Plans,
+    plans: Arc<Plans>,
     /// Statements by their texts.
-    texts: Texts,
+    texts: Arc<Texts>,
     /// Numbers the temporary files of queries.
-    spills: AtomicU64,
+    spills: Arc<AtomicU64>,
     job: Mutex<Arc<Job>>,
     activities: Arc<Activities>,
     /// Merges column tables in the background.
     merges: Arc<Merges>,
     /// The query that runs now, or ran last.
     watched: Mutex<Option<Arc<exec::Progress>>>,
+    /// Of one that follows another database.
+    standing: Option<Standing<Inner>>,
     /// Last: the store's tasks end before the workers do.
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
 }
 
 /// A long piece of work, for progress bars.
@@ -105,76 +109,6 @@ impl Database {
         Database::start(path, options, false)
     }
 
-    fn start(path: &Path, options: Options, create: bool) -> SqlResult<Database> {
-        let shares = Shares::of(&options)?;
-        let runtime = Runtime::start(runtime_config(&options))
-            .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
-        let store_options = options.of_store(shares.pool)?;
-        let (page_size, is_wanted) = (store_options.page_size, options.page_bytes.is_some());
-        let (is_unchanged, stores) = (store_options.unchanged, stores_of(&options.configuration));
-        let (file, watch) = (path.to_owned(), options.recovery_watch.clone());
-        let opened = door::wait(&runtime.handle(), || {
-            Box::pin(async {
-                let store = match create {
-                    true => Store::create(&file, store_options).await,
-                    false => {
-                        let progress = Arc::default();
-                        let opening = Store::open_watched(&file, store_options, &progress);
-                        let step = || progress.step();
-                        recovery::watched(opening, step, watch.as_ref(), recovery::EVERY).await
-                    }
-                };
-                let store = store.map_err(|error| fault::of_file(error, &file))?;
-                if is_wanted {
-                    has_pages_of(&store, page_size)?;
-                }
-                if !is_unchanged {
-                    recovery::remove_leftovers(&file).await;
-                }
-                let mut snapshot = catalog::persist::load(&store).await?;
-                snapshot.stores = stores;
-                SqlResult::Ok((store, snapshot))
-            })
-        });
-        let (store, snapshot) = opened?;
-        let mut configuration = Configuration::clone(&options.configuration);
-        configuration.know("block_size", store.page_size() as i64);
-        let device = Arc::new(options.device_of(path).found(&store, &snapshot.profiles));
-        configuration.device = Some(device.clone());
-        let versions = Arc::new(Versions::new(store.clone(), snapshot, device.clone()));
-        let activities = Arc::<Activities>::default();
-        let told = activities.merges.clone();
-        let merges = Merges::new(store.clone(), versions.clone(), shares.sort(), told);
-        let inner = Inner {
-            path: path.to_owned(),
-            store,
-            system: options.system.clone(),
-            shares,
-            governor: Governor::new(shares.operators),
-            session_memory: Governor::new(shares.sessions()),
-            versions,
-            merges: Arc::new(merges),
-            device,
-            beside: Beside::new(runtime.stats().len()),
-            plans: Plans::new(shares.total),
-            texts: Texts::new(shares.total),
-            configuration: RwLock::new(Arc::new(configuration)),
-            configuration_count: AtomicU64::new(0),
-            spills: AtomicU64::new(0),
-            job: Mutex::default(),
-            activities,
-            watched: Mutex::default(),
-            runtime,
-        };
-        Ok(Database {
-            inner: Arc::new(inner),
-            block: None,
-            seer: None,
-            pinned: None,
-            _keeper: None,
-        })
-    }
-
     /// What sessions begin with, and what they can ask about the server.
     pub fn configuration(&self) -> Arc<Configuration> {
         self.inner.configuration.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -188,6 +122,12 @@ impl Database {
         *current = Arc::new(next);
         self.inner.configuration_count.fetch_add(1, Ordering::Release);
         changes
+    }
+
+    /// What gives the configuration as it is when that is called.
+    pub(crate) fn configuration_now(&self) -> impl Fn() -> Arc<Configuration> + Send + use<> {
+        let configuration = self.inner.configuration.clone();
+        move || configuration.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How often the configuration has changed.
@@ -282,6 +222,21 @@ impl Database {
     /// How far the archive has come, if there is one.
     pub fn archive_status(&self) -> Option<ArchiveStatus> {
         self.inner.store.archive_status()
+    }
+
+    /// The folder of the archive, if there is one.
+    pub fn archive_folder(&self) -> Option<PathBuf> {
+        self.inner.store.archive_folder()
+    }
+
+    /// The line of the archive to which what is committed now belongs; 0: to none.
+    pub fn archive_line(&self) -> u64 {
+        self.inner.store.archive_line()
+    }
+
+    /// How far the database is: what is durable.
+    pub fn log_position(&self) -> LogPosition {
+        self.inner.store.log_position()
     }
 
     /// The number of the last checkpoint: it rises by one with each.
@@ -545,49 +500,6 @@ impl Database {
     }
 }
 
-/// Without work for so long the kernel thread of SQPOLL gives its core back.
-const SQPOLL_IDLE: Duration = Duration::from_millis(50);
-
-/// The runtime of a database that is opened with these options.
-pub(crate) fn runtime_config(options: &Options) -> runtime::Config {
-    if let Some(Simulation { disk, seed }) = &options.simulation {
-        return runtime::Config {
-            workers: options.workers,
-            ring: RingChoice::Sim(disk.clone()),
-            seed: *seed,
-            attack: seed.is_multiple_of(2),
-            pin: false,
-            ..runtime::Config::default()
-        };
-    }
-    let ring = match options.ring {
-        RingKind::Auto => RingChoice::Auto,
-        RingKind::Uring => RingChoice::Uring,
-        RingKind::Threads => RingChoice::Threads,
-    };
-    let sqpoll = options.sqpoll.then_some(runtime::Sqpoll { idle: SQPOLL_IDLE, cpu: None });
-    let (workers, iopoll) = (options.workers, options.iopoll);
-    runtime::Config { workers, ring, sqpoll, iopoll, ..runtime::Config::default() }
-}
-
-/// Refuses a file whose pages are not those that were asked for.
-fn has_pages_of(store: &Store, wanted: u32) -> SqlResult<()> {
-    let found = store.page_size();
-    if found == wanted as usize {
-        return Ok(());
-    }
-    let message = format!("the database has pages of {}kB, not {}kB", found >> 10, wanted >> 10);
-    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message).with_hint(
-        "The size of pages is chosen when a database is created; leave it out to open this one.",
-    ))
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The connections to object stores that a configuration allows.
-fn stores_of(configuration: &Configuration) -> Stores {
-    let snapshots = configuration.count("object_store_snapshots");
-    Stores::new(configuration.list("object_store_hosts"), snapshots)
 }

@@ -4,12 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::TimestampMicrosecondArray;
-use runtime::Runtime;
 use storage::{RestoreError, RestoreProgress, Restored, Until};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::database::runtime_config;
+use crate::database::open::started;
 use crate::options::Options;
 use crate::{door, fault};
 
@@ -27,8 +26,7 @@ pub fn restore(
     options: &Options,
     progress: &Arc<RestoreProgress>,
 ) -> SqlResult<Restored> {
-    let runtime = Runtime::start(runtime_config(options))
-        .map_err(|error| SqlError::new(SqlState::IO_ERROR, error.to_string()))?;
+    let runtime = started(options)?;
     let (backup, archive, file) = (backup.to_owned(), archive.to_owned(), file.to_owned());
     let progress = progress.clone();
     let restored = door::wait(&runtime.handle(), || {

@@ -31,6 +31,7 @@ pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod shown;
 pub(crate) mod skipped;
+pub(crate) mod standby;
 pub(crate) mod state;
 pub(crate) mod statements;
 pub(crate) mod streamed;

@@ -114,6 +114,8 @@ pub struct Settings {
     pub(crate) zone: (Zone, String),
     /// `is_superuser`
     pub(crate) is_superuser: bool,
+    /// `in_hot_standby`
+    pub(crate) in_recovery: bool,
     /// `search_path`
     pub(crate) search_path: SearchPath,
     /// What clients set and nothing here depends on.
@@ -194,6 +196,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         synchronous_commit: SynchronousCommit::default(),
         zone: utc(),
         is_superuser: true,
+        in_recovery: false,
         search_path: SearchPath::of(""),
         kept: Arc::default(),
         given: Arc::default(),
@@ -265,8 +268,22 @@ impl Settings {
         fresh.given = self.given.clone();
         fresh.hidden = self.hidden.clone();
         fresh.is_superuser = self.is_superuser;
+        fresh.in_recovery = self.in_recovery;
         fresh.change_count = self.change_count + 1;
         *self = fresh;
+    }
+
+    /// Whether the database follows another one, and is only read.
+    pub fn in_recovery(&self) -> bool {
+        self.in_recovery
+    }
+
+    /// The database follows another one, or does not any more; whether that is new.
+    pub(crate) fn set_in_recovery(&mut self, in_recovery: bool) -> bool {
+        let is_new = self.in_recovery != in_recovery;
+        self.in_recovery = in_recovery;
+        self.change_count += u64::from(is_new);
+        is_new
     }
 
     fn put_by_name(&mut self, name: &str, value: Value) {

@@ -6,6 +6,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod chance;
+pub(crate) mod replication;
 pub(crate) mod results;
 pub(crate) mod schemas;
 pub(crate) mod sleep;
@@ -21,7 +22,7 @@ pub use crate::activity::Signals;
 pub use crate::catalog::sequence::SequenceKey;
 pub use crate::comments::subject::Subject;
 pub use schemas::SystemSchemas;
-pub use storage::TreeId;
+pub use storage::{LogPosition, TreeId};
 pub use txn::advisory::{Key as AdvisoryKey, Shown as AdvisoryShown, Wish as AdvisoryWish};
 pub use txn::locks::mode::{LockMode, LockShown, RightKind, ShownLock};
 pub use view::{SessionView, SettingChange};

@@ -37,6 +37,7 @@ pub(crate) mod keepers;
 pub(crate) mod lent;
 pub(crate) mod pending;
 pub(crate) mod publish;
+pub(crate) mod replay;
 pub(crate) mod turns;
 
 use awaited::in_doubt;

@@ -7,6 +7,7 @@ mod definition;
 mod describe;
 mod notifications;
 mod privileges;
+pub(crate) mod recovery;
 mod sequences;
 mod session;
 mod signals;
@@ -26,13 +27,15 @@ use crate::view::View;
 use definition::Definition;
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 15] = [
+const LISTS: [&[Definition]; 17] = [
     advisory::FUNCTIONS,
     arrays::FUNCTIONS,
     chance::FUNCTIONS,
     describe::FUNCTIONS,
     notifications::EFFECTS,
     privileges::FUNCTIONS,
+    recovery::EFFECTS,
+    recovery::FUNCTIONS,
     sequences::EFFECTS,
     sequences::FUNCTIONS,
     session::EFFECTS,
@@ -58,9 +61,10 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The lists of functions that do something which outlives their statement.
-const EFFECTS: [&[Definition]; 6] = [
+const EFFECTS: [&[Definition]; 7] = [
     advisory::FUNCTIONS,
     notifications::EFFECTS,
+    recovery::EFFECTS,
     sequences::EFFECTS,
     session::EFFECTS,
     signals::FUNCTIONS,
@@ -68,7 +72,7 @@ const EFFECTS: [&[Definition]; 6] = [
 ];
 
 /// The lists of functions that have another value at each call.
-const VARYING: [&[Definition]; 2] = [chance::FUNCTIONS, sequences::FUNCTIONS];
+const VARYING: [&[Definition]; 3] = [chance::FUNCTIONS, recovery::FUNCTIONS, sequences::FUNCTIONS];
 
 fn is_of(lists: &[&[Definition]], name: &str) -> bool {
     lists.iter().any(|list| list.iter().any(|f| f.0 == name))

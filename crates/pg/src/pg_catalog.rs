@@ -5,6 +5,7 @@ mod classes;
 mod cluster;
 pub(crate) mod comments;
 mod dependencies;
+mod replication;
 mod roles;
 mod sequences;
 mod statistics;
@@ -55,6 +56,8 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_stat_statements", statistics::pg_stat_statements),
     ("pg_stat_statements_info", statistics::pg_stat_statements_info),
     ("pg_locks", activity::pg_locks),
+    ("pg_stat_replication", replication::pg_stat_replication),
+    ("pg_stat_wal_receiver", replication::pg_stat_wal_receiver),
     ("pg_cursors", activity::pg_cursors),
     ("pg_prepared_statements", activity::pg_prepared_statements),
     ("dovetail_queries", activity::dovetail_queries),

@@ -61,7 +61,7 @@ impl Connection {
             (scram::PLUS, Some(hash)) => Some(hash.as_slice()),
             _ => return Ok(Err(no_mechanism())),
         };
-        let credentials = self.shared.db.credentials(user);
+        let credentials = self.shared.db().credentials(user);
         let begun = Exchange::begin(message, credentials, bound, binding.is_some());
         let (exchange, answer) = match begun {
             Ok(begun) => begun,
@@ -97,7 +97,7 @@ pub(crate) fn method(
     encrypted: bool,
     user: &str,
 ) -> SqlResult<Method> {
-    let (db, rules) = (&shared.db, shared.rules());
+    let (db, rules) = (shared.db(), shared.rules());
     let database = db.name();
     let candidate = Candidate { peer, encrypted, database: &database, user };
     let method = match rules.as_deref() {

@@ -80,6 +80,8 @@ pub(crate) struct Connection {
     pub skipping: bool,
     /// The last statement was cancelled to end the connection: nothing answers it but the farewell.
     pub broken_off: bool,
+    /// The client is a replica.
+    pub replicates: bool,
 }
 
 impl Drop for Connection {
@@ -92,7 +94,7 @@ impl Drop for Connection {
 
 impl Connection {
     pub fn new(socket: Socket, peer: Address, shared: Arc<Shared>) -> Connection {
-        let session = shared.db.session();
+        let session = shared.db().session();
         Connection {
             stream: Stream::new(socket),
             peer,
@@ -112,6 +114,7 @@ impl Connection {
             unauthenticated: None,
             skipping: false,
             broken_off: false,
+            replicates: false,
         }
     }
 
@@ -138,6 +141,9 @@ impl Connection {
             };
             if frame.tag == b'X' {
                 return Ok(());
+            }
+            if self.rests && self.session.is_behind() {
+                self.session.catch_up().await;
             }
             self.rests = false;
             (self.text, self.ran) = (None, false);
@@ -181,18 +187,21 @@ impl Connection {
         self.unless_woken(next)
     }
 
-    /// The next message of a client that rests, which is told meanwhile what it listens to.
+    /// The next message of a client that rests, which is told meanwhile what it listens to, and whether its
+    /// database follows another one.
     async fn next_input(&mut self) -> io::Result<Option<Frame>> {
-        while self.session.is_idle() && self.session.listens() {
+        while self.session.is_idle() && self.session.may_be_stirred() {
+            self.session.catch_up().await;
+            self.reported.follow(&mut self.output, &mut self.session);
             self.pass_notifications();
             self.flush().await?;
-            let (mut notified, mut readable) =
-                (pin!(self.session.notified()), pin!(self.stream.readable()));
-            let is_notified = poll_fn(|cx| match readable.as_mut().poll(cx) {
+            let (mut stirred, mut readable) =
+                (pin!(self.session.stirred()), pin!(self.stream.readable()));
+            let is_stirred = poll_fn(|cx| match readable.as_mut().poll(cx) {
                 Poll::Ready(ready) => Poll::Ready(ready.map(|()| false)),
-                Poll::Pending => notified.as_mut().poll(cx).map(|()| Ok(true)),
+                Poll::Pending => stirred.as_mut().poll(cx).map(|()| Ok(true)),
             });
-            if !is_notified.await? {
+            if !is_stirred.await? {
                 break;
             }
         }
@@ -286,6 +295,7 @@ impl Connection {
                 self.fail(&self.session.message_bytes_max().1);
                 self.ready().await
             }
+            b'Q' if self.replicates => self.replication_command(&frame.body).await,
             b'Q' => self.simple_query(&frame.body).await,
             b'S' => self.sync().await,
             b'H' => self.flush().await,
@@ -330,6 +340,7 @@ impl Connection {
 
     /// Notes and reports an error.
     pub fn fail(&mut self, error: &SqlError) {
+        let error = &self.session.judged(error.clone());
         self.session.fail();
         // Of a statement that ends with its connection the client is told that.
         if self.is_ended() && error.state == SqlState::QUERY_CANCELED {

@@ -27,6 +27,7 @@ mod log;
 mod message;
 mod output;
 mod record;
+mod replication;
 mod report;
 mod rows;
 mod scram;
@@ -38,10 +39,11 @@ mod stream;
 mod taken;
 mod tls;
 mod transaction;
+mod upstream;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use engine::Database;
 use runtime::net::Listener;
@@ -51,6 +53,7 @@ pub use http::{ConsoleOptions, Sample};
 pub use log::{Entry, Log, Severity};
 pub use runtime::net::Address;
 pub use tls::Tls;
+pub use upstream::Upstream;
 
 use accept::{accept, check_descriptors};
 use cancel::Sessions;
@@ -110,7 +113,7 @@ impl Server {
     /// What binding the addresses says.
     pub fn start(db: &Database, options: &ServerOptions) -> io::Result<Server> {
         let shared = Arc::new(Shared {
-            db: db.clone(),
+            database: Mutex::new(db.clone()),
             sessions: Sessions::default(),
             slots: Slots::new(options.connection_count_max, options.reserved_count),
             rules: RwLock::new(options.rules.clone().map(Arc::new)),

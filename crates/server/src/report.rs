@@ -14,11 +14,11 @@ const FIXED: &[(&str, &str)] = &[
     ("integer_datetimes", "on"),
     ("standard_conforming_strings", "on"),
     ("default_transaction_read_only", "off"),
-    ("in_hot_standby", "off"),
 ];
 
 /// Settings that a session can change.
-const CHANGING: [&str; 4] = ["application_name", "IntervalStyle", "is_superuser", "TimeZone"];
+const CHANGING: [&str; 5] =
+    ["application_name", "in_hot_standby", "IntervalStyle", "is_superuser", "TimeZone"];
 
 /// What the client knows.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! What all connections of a server share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use engine::{Database, LockLog, LockWaited};
 
@@ -15,7 +15,7 @@ use crate::tls::Tls;
 
 /// What all connections share.
 pub(crate) struct Shared {
-    pub(crate) db: Database,
+    pub(crate) database: Mutex<Database>,
     pub(crate) sessions: Sessions,
     pub(crate) slots: Arc<Slots>,
     pub(crate) rules: RwLock<Option<Arc<Rules>>>,
@@ -29,13 +29,21 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The database, in its last state where it follows another one.
+    pub(crate) fn db(&self) -> Database {
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        *database = database.current();
+        database.clone()
+    }
+
     pub(crate) fn tls(&self) -> Option<Tls> {
         self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes from the configuration what every statement asks for.
     pub(crate) fn follow_configuration(&self) {
-        let configuration = self.db.configuration();
+        let db = self.db();
+        let configuration = db.configuration();
         let slow = configuration.duration("log_min_duration_statement");
         let slow_ms = slow.map_or(-1, |slow| slow.as_millis() as i64);
         self.slow_ms.store(slow_ms, Ordering::Relaxed);
@@ -47,9 +55,9 @@ impl Shared {
         let log = self.log.clone();
         let tell: Arc<dyn Fn(&LockWaited) + Send + Sync> =
             Arc::new(move |waited| record_lock_wait(&log, waited));
-        self.db.activities().log_lock_waits(after.map(|after| LockLog { after, tell }));
+        db.activities().log_lock_waits(after.map(|after| LockLog { after, tell }));
         let log = self.log.clone();
-        self.db.activities().log_merges(Arc::new(move |ended| record_merge(&log, ended)));
+        db.activities().log_merges(Arc::new(move |ended| record_merge(&log, ended)));
     }
 
     /// The rules by which clients connect; `None` is what holds without any.

@@ -30,7 +30,7 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 impl Connection {
     /// Carries the start-up out; false when the connection has served its purpose.
     pub(crate) async fn start(&mut self) -> io::Result<bool> {
-        let limit = self.shared.db.configuration().duration("authentication_timeout");
+        let limit = self.shared.db().configuration().duration("authentication_timeout");
         match time::timeout(limit.unwrap_or(STARTUP_TIMEOUT), self.greet()).await {
             Ok(outcome) => outcome,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -154,7 +154,8 @@ impl Connection {
         self.input.trust(session.message_bytes_max().0, session.account().clone());
         for (name, value) in parameters {
             match name.as_str() {
-                "user" | "database" | "replication" => {}
+                "user" | "database" => {}
+                "replication" => self.replicates = is_on(value)?,
                 "options" => {
                     for (name, value) in options::settings(value)? {
                         session.settings().set_at_start(&name, &value)?;
@@ -164,6 +165,10 @@ impl Connection {
                 name => session.settings().set_at_start(name, value)?,
             }
         }
+        if self.replicates {
+            self.check_replication()?;
+        }
+        let session = &mut self.session;
         self.reported = Reported::begin(&mut self.output, session);
         self.output.message(b'K', |body| {
             body.extend_from_slice(&key.process.to_be_bytes());
@@ -181,6 +186,18 @@ impl Connection {
             body.extend_from_slice(&(unknown.len() as i32).to_be_bytes());
             unknown.iter().for_each(|name| crate::output::string(body, name));
         });
+    }
+}
+
+/// Whether a client is to be a replica. Replication of single changes is not here.
+fn is_on(value: &str) -> SqlResult<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => Ok(true),
+        "false" | "off" | "no" | "0" | "" => Ok(false),
+        _ => {
+            let message = format!("replication \"{value}\"");
+            Err(SqlError::unsupported(message))
+        }
     }
 }
 

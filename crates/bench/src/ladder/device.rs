@@ -107,7 +107,7 @@ async fn open(path: &Path) -> SqlResult<File> {
         create: true,
         direct: true,
         lock: false,
-        overlay: false,
+        overlay: None,
         create_new: false,
     };
     let file = File::open(path, options).await.map_err(failed)?;

@@ -87,6 +87,22 @@ impl Verifier {
     }
 }
 
+/// What a client sends to prove that it knows a password, and what the server answers if it does, too:
+/// `covered` are the messages before (RFC 5802, section 3).
+pub fn scram_proof(
+    password: &str,
+    salt: &[u8],
+    iterations: u32,
+    covered: &[u8],
+) -> ([u8; 32], [u8; 32]) {
+    let key = salted_password(normalised(password).as_bytes(), salt, iterations);
+    let client_key = hmac(&key, &[b"Client Key"]);
+    let stored_key: [u8; 32] = Sha256::digest(client_key).into();
+    let signature = hmac(&stored_key, &[covered]);
+    let proof = std::array::from_fn(|at| client_key[at] ^ signature[at]);
+    (proof, hmac(&hmac(&key, &[b"Server Key"]), &[covered]))
+}
+
 /// What a login is checked against: a role's verifier, or a made-up one for a name that is no role
 /// or has no password, so that the two take the same way and the same time.
 pub struct Credentials {

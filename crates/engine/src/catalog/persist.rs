@@ -194,6 +194,26 @@ fn put_number(numbered: Numbered<'_>) -> Change {
     Change::Put(Key::number(numbered.key), number(numbered.numbers.stored()))
 }
 
+/// A sequence of this version stands where a record says that has changed; false for records of anything else.
+///
+/// # Errors
+/// XX001 for a key or a number that is none.
+pub(crate) fn restore_number(
+    snapshot: &Snapshot,
+    key: &[u8],
+    value: Option<&[u8]>,
+) -> SqlResult<bool> {
+    let key = Key::decode(key)?;
+    let (Kind::Number, Some(value)) = (key.kind, value) else { return Ok(false) };
+    let wanted = SequenceKey(key.id, key.number);
+    let Some(numbered) = snapshot.numbers().find(|numbered| numbered.key == wanted) else {
+        return Ok(false);
+    };
+    let [value @ .., is_called] = fixed::<9>(value)?;
+    numbered.numbers.restore(i64::from_le_bytes(value), is_called != 0);
+    Ok(true)
+}
+
 /// A number, and whether it was given out.
 fn number(reserved: Reserved) -> Vec<u8> {
     [&reserved.value.to_le_bytes()[..], &[u8::from(reserved.is_called)]].concat()

@@ -87,7 +87,7 @@ impl Key {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> SqlResult<Key> {
+    pub(super) fn decode(bytes: &[u8]) -> SqlResult<Key> {
         let [kind, id @ .., high, low] = bytes else { return Err(damaged("a key is too short")) };
         let known = KINDS.into_iter().find(|known| *known as u8 == *kind);
         let kind = known.ok_or_else(|| damaged(&format!("kind {kind} is not known")))?;

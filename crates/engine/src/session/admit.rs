@@ -19,22 +19,24 @@ impl Session {
     /// for what runs outside of transactions of several statements only.
     pub fn admit(&mut self, statement: &Statement) -> SqlResult<()> {
         // Each step of a transaction knows itself.
-        if matches!(statement, Statement::Transaction(_)) {
-            return Ok(());
+        if let Statement::Transaction(step) = statement {
+            return self.admit_step_in_recovery(step);
         }
         self.check_not_failed()?;
         // What it stands for is asked about itself.
         if matches!(statement, Statement::Execute(_)) {
             return Ok(());
         }
-        if locks(statement)
+        if self.db.is_in_recovery() {
+            self.admit_in_recovery(statement)?;
+        } else if locks(statement)
             && self.transaction.status == TransactionStatus::Open
             && self.is_read_only()
         {
             let message = "cannot lock what may be written in a read-only transaction";
             return Err(SqlError::new(SqlState("25006"), message));
         }
-        if !reads_only(statement) && self.is_read_only() {
+        if !reads_only(statement) && !self.db.is_in_recovery() && self.is_read_only() {
             let message = "cannot execute a statement that writes in a read-only transaction";
             return Err(SqlError::new(SqlState("25006"), message));
         }
@@ -170,7 +172,7 @@ pub(super) fn looks(statement: &Statement) -> bool {
     )
 }
 
-fn reads_only(statement: &Statement) -> bool {
+pub(super) fn reads_only(statement: &Statement) -> bool {
     matches!(
         statement,
         Statement::Query(_)

@@ -63,6 +63,18 @@ impl Session {
         self.db.snapshot().access.is_superuser(self.info.role)
     }
 
+    /// Whether the role may follow the server.
+    pub fn may_replicate(&self) -> bool {
+        let snapshot = self.db.snapshot();
+        let role = snapshot.access.roles.get(&self.info.role);
+        self.is_superuser() || role.is_some_and(|role| role.replication)
+    }
+
+    /// What the client calls itself.
+    pub fn application_name(&self) -> &str {
+        &self.settings.application_name
+    }
+
     /// Connections that the role may have at once; `None` is no limit.
     pub fn connection_limit(&self) -> Option<usize> {
         let snapshot = self.db.snapshot();

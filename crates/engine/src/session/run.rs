@@ -157,6 +157,9 @@ impl Session {
     ) -> LocalFuture<'_, SqlResult<StatementResult>> {
         Box::pin(async move {
             self.enter_statement();
+            if self.is_behind() {
+                self.catch_up().await;
+            }
             let result = match self.admit(&statement) {
                 Ok(()) => self.run_admitted(statement, client).await,
                 Err(error) => Err(error),

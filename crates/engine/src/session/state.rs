@@ -77,7 +77,7 @@ pub struct Session {
     pub(crate) settings: Settings,
     /// The count of the configuration that the settings follow.
     configuration_count: u64,
-    cancel: Arc<Mutex<Cancel>>,
+    pub(super) cancel: Arc<Mutex<Cancel>>,
     pub(crate) info: SessionInfo,
     pub(crate) activity: Arc<Activity>,
     pub(crate) notices: Vec<Notice>,
@@ -109,6 +109,7 @@ pub struct Session {
 impl std::ops::Drop for Session {
     /// Its temporary tables go with it, and nobody is told what it listened to.
     fn drop(&mut self) {
+        self.db.part(self.activity.session_id);
         self.db.forget_session(self.activity.session_id);
         self.mailbox.unlisten_all();
     }
@@ -116,6 +117,7 @@ impl std::ops::Drop for Session {
 
 impl Session {
     pub(crate) fn new(db: Database) -> Session {
+        let db = db.current();
         let info = SessionInfo::new(&db);
         let activity = db.activities().enter();
         let mailbox = Mailbox::new(db.activities().channels.clone(), activity.session_id);
@@ -123,7 +125,7 @@ impl Session {
         let configuration_count = db.configuration_count();
         let settings = Settings::of(&db.configuration());
         let account = Account::of(db.session_memory());
-        Session {
+        let mut session = Session {
             db,
             settings,
             configuration_count,
@@ -145,7 +147,10 @@ impl Session {
             results: Arc::default(),
             trace: None,
             account,
-        }
+        };
+        session.db.join(session.activity.session_id, &session.cancel);
+        session.stand_by();
+        session
     }
 
     /// The memory of what it keeps.
@@ -246,6 +251,9 @@ impl Session {
         self.activity.begin(&info.user, &settings.application_name, info.pid);
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
+        if self.db.is_over() {
+            cancel.cancel();
+        }
         cancel
     }
 

@@ -102,6 +102,7 @@ impl Session {
 
     /// The result of a statement, whose transaction fails with it.
     pub(crate) fn or_fail<T>(&mut self, result: SqlResult<T>) -> SqlResult<T> {
+        let result = result.map_err(|error| self.judged(error));
         if let Err(error) = &result {
             self.fail();
             self.transaction.is_committed = Some(false);
@@ -371,9 +372,10 @@ impl Session {
         let Some(mode) = MODES.into_iter().find(|mode| name.eq_ignore_ascii_case(mode)) else {
             return Ok(());
         };
-        let settings = self.settings();
-        let mut changed = settings.clone();
+        let mut changed = self.settings().clone();
         changed.set(mode, value)?;
+        self.check_mode_in_recovery(mode, &changed.show(mode)?)?;
+        let settings = self.settings();
         let (before, after) = (settings.show(mode)?, changed.show(mode)?);
         let has_looked = self.transaction.has_looked;
         let is_part = !self.transaction.savepoints.is_empty();
@@ -451,10 +453,11 @@ impl Session {
     }
 
     /// Gives the transaction its modes: its own, or those of the session.
-    fn set_modes(&mut self, modes: &Modes) {
+    pub(super) fn set_modes(&mut self, modes: &Modes) {
         let settings = self.settings();
         let read_only = modes.read_only;
         let read_only = read_only.unwrap_or_else(|| settings.is_kept_on(&kept::DEFAULT_READ_ONLY));
+        let read_only = read_only || settings.in_recovery();
         let default = || settings.kept_word(&kept::DEFAULT_ISOLATION).to_owned();
         let isolation = modes.isolation.clone().unwrap_or_else(default);
         // The settings are there and take these values.

@@ -46,6 +46,7 @@ impl Session {
                     activities: self.db.activities().clone(),
                     handle: self.db.handle(),
                     versions: self.db.versions().clone(),
+                    replica: self.db.attendant(),
                 },
             },
         );

@@ -62,6 +62,38 @@ pub(super) const SERVER: &[Setting] = &[
         "Folder to which what becomes of the database is archived: a backup leads to any later moment."
     ),
     server!(
+        "replica_of",
+        FILES,
+        Start,
+        Text,
+        Is(""),
+        "Folder of another database's archive, or HOST:PORT of its server: data is a copy that follows it, and is only read."
+    ),
+    server!(
+        "replica_user",
+        FILES,
+        Start,
+        Text,
+        Is("dovetail"),
+        "Role that a replica logs in as at the server that it follows: a superuser, or one with REPLICATION."
+    ),
+    server!(
+        "replica_password_file",
+        FILES,
+        Start,
+        Path,
+        Is(""),
+        "File whose first line is the password of that role."
+    ),
+    server!(
+        "max_standby_streaming_delay",
+        FILES,
+        Reload,
+        Kind::Time { unit: "ms", min: -1, max: i32::MAX as i64 },
+        Is("30s"),
+        "How long statements of a replica may go on with a state that was replaced; -1: without end."
+    ),
+    server!(
         "memory",
         FILES,
         Start,
@@ -299,7 +331,18 @@ pub(super) const PRESETS: &[Setting] = &[
         description: "Bytes of a page.",
         home: Home::Server,
     },
-    preset!("in_hot_standby", Bool, "off", "Whether the server only replays a log."),
+    Setting {
+        name: "in_hot_standby",
+        category: PRESET,
+        kind: Bool,
+        context: Context::Internal,
+        unset: Is("off"),
+        description: "Whether the database follows another one, and is only read.",
+        home: Home::Field(
+            |s: &Settings| Value::Bool(s.in_recovery),
+            |s, v| s.in_recovery = v.flag(),
+        ),
+    },
     preset!("integer_datetimes", Bool, "on", "Whether times are whole microseconds."),
     Setting {
         name: "is_superuser",

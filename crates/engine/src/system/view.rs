@@ -31,6 +31,7 @@ use crate::cursors::{CursorInfo, Cursors};
 use crate::lent::LentTables;
 use crate::notifications::Mailbox;
 use crate::numbers::{Given, GivenNumbers, LastNumbers};
+use crate::replication::Attendant;
 use crate::settings::Settings;
 use crate::settings::setting::Setting;
 use crate::statements::{NamedStatement, Statements};
@@ -96,6 +97,7 @@ pub(crate) struct Monitor {
     pub(crate) activities: Arc<Activities>,
     pub(crate) handle: runtime::Handle,
     pub(crate) versions: Arc<Versions>,
+    pub(crate) replica: Option<Attendant>,
 }
 
 /// Who asks.

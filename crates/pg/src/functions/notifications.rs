@@ -1,7 +1,7 @@
 //! Notifications of the session's transaction.
 
 use sql::SystemValue;
-use types::{LogicalType, SqlResult};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::definition::Definition;
 use crate::view::View;
@@ -11,6 +11,10 @@ pub(super) const EFFECTS: &[Definition] =
 
 /// Nulls are empty texts, as in PostgreSQL.
 fn notify(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    if view.settings().in_recovery() {
+        let message = "cannot execute NOTIFY during recovery";
+        return Err(SqlError::new(SqlState("25006"), message));
+    }
     let text = |i: usize| arguments[i].text().unwrap_or_default().to_owned();
     view.notify(text(0), text(1)).map(|()| "".into())
 }

@@ -87,11 +87,12 @@ fn check(view: &View, sequence: &Sequence<'_>, privileges: &[Privilege]) -> SqlR
 
 /// 25006 in a transaction that only reads: what these functions do stays.
 fn may_write(view: &View, function: &str) -> SqlResult<()> {
+    let in_recovery = view.settings().in_recovery();
     let setting = match view.in_block() {
         true => "transaction_read_only",
         false => "default_transaction_read_only",
     };
-    if view.settings().show(setting)? == "off" {
+    if view.settings().show(setting)? == "off" && !in_recovery {
         return Ok(());
     }
     let message = format!("cannot execute {function}() in a read-only transaction");

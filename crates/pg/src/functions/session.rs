@@ -36,8 +36,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_char_to_encoding", INT, 1, 1, true, encoding_number),
     Definition("getdatabaseencoding", TEXT, 0, 0, false, encoding),
     Definition("pg_client_encoding", TEXT, 0, 0, false, encoding),
-    Definition("pg_is_in_recovery", BOOL, 0, 0, false, no),
-    Definition("pg_is_wal_replay_paused", BOOL, 0, 0, false, no),
     Definition("pg_is_other_temp_schema", BOOL, 1, 1, true, no),
     Definition("pg_my_temp_schema", BIGINT, 0, 0, false, zero),
     Definition("pg_tablespace_location", TEXT, 1, 1, true, empty),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::fs::descriptor::{heeds_dsync, unlock};
@@ -23,6 +24,10 @@ pub(super) struct Overlay {
     /// Has no name, and holes where nothing was written.
     pub(super) scratch: File,
     pub(super) written: Mutex<Written>,
+    /// Somebody writes to it.
+    pub(super) is_taken: AtomicBool,
+    /// Nothing is read of the file below it any more.
+    pub(super) is_sealed: AtomicBool,
 }
 
 struct Inner {

@@ -13,5 +13,5 @@ mod transfers;
 pub use durability::Durability;
 pub use file::File;
 pub use names::{create_dir, exists, list, read, remove, rename, sync_dir};
-pub use options::{FileBackend, OpenOptions};
+pub use options::{FileBackend, OpenOptions, Scratch};
 pub use transfers::{ManyTransfer, OneTransfer, VECTOR_COUNT_MAX};

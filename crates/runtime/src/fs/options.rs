@@ -21,7 +21,16 @@ pub struct OpenOptions {
     pub lock: bool,
     /// Never written: what is written goes to a scratch file, from which it is read again, and is
     /// gone with the process. Transfers are of the exact forms only.
-    pub overlay: bool,
+    pub overlay: Option<Scratch>,
+}
+
+/// Where the scratch file of an overlay lies, without a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scratch {
+    /// In the system's folder for temporary files.
+    Temporary,
+    /// In the folder of the file, which has room for as much.
+    Beside,
 }
 
 /// How requests for a file travel, and why.

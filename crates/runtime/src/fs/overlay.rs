@@ -39,6 +39,18 @@ impl Written {
         }
     }
 
+    /// These bytes, which lie in the file, are kept as they are.
+    pub(crate) fn note_kept(&mut self, start: u64, end: u64) {
+        assert!(end <= self.len, "what is kept is a part of the file");
+        self.note(start, end);
+    }
+
+    /// Whether none of these bytes is written or kept.
+    pub(crate) fn is_apart(&self, offset: u64, len: u64) -> bool {
+        let piece = self.piece(offset, len);
+        !piece.is_written && piece.len == len
+    }
+
     /// The file has this length: what lies beyond its end before or afterwards is zero from now on.
     pub(crate) fn set_len(&mut self, len: u64) {
         self.note(len.min(self.len), len.max(self.len));

@@ -5,17 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use super::durability::Durability;
 use super::file::{File, Overlay};
-use super::options::OpenOptions;
+use super::options::{OpenOptions, Scratch};
 use super::overlay::Written;
 use crate::buf::IoBuf;
 use crate::lock::lock;
 use crate::op::{Answer, Bufs, Meta, Op, Spans, Transfer};
 use crate::pending::{Pending, begin};
+use crate::yielding::yield_now;
 
 /// Most pieces of memory in one vectored request (the kernel's IOV_MAX).
 pub const VECTOR_COUNT_MAX: usize = 1024;
@@ -23,8 +24,8 @@ pub const VECTOR_COUNT_MAX: usize = 1024;
 impl File {
     /// Opens a file. Errors are the system's.
     pub async fn open(path: impl AsRef<Path>, options: OpenOptions) -> io::Result<File> {
-        if options.overlay {
-            return open_overlaid(path.as_ref(), options).await;
+        if let Some(scratch) = options.overlay {
+            return open_overlaid(path.as_ref(), options, scratch).await;
         }
         match meta(Meta::Open(path.as_ref().to_owned(), options)).await? {
             Answer::File(file) => Ok(file),
@@ -34,6 +35,33 @@ impl File {
 
     fn transfer(&self, bufs: Bufs, from: usize, offset: u64) -> Transfer {
         Transfer { file: self.clone(), bufs, from, offset, durability: Durability::None }
+    }
+
+    /// Has a file with an overlay keep these bytes as they are: somebody else is about to write them
+    /// past it.
+    ///
+    /// # Errors
+    /// The system's; the bytes are not to be written then.
+    pub async fn keep(&self, offset: u64, len: u64) -> io::Result<()> {
+        let overlay = self.overlay().expect("only a file with an overlay keeps bytes");
+        let _turn = Turn::take(overlay).await;
+        let end = (offset + len).min(lock(&overlay.written).len);
+        let mut at = offset;
+        while at < end {
+            let piece = lock(&overlay.written).piece(at, end - at);
+            if !piece.is_written {
+                keep_piece(self, overlay, (at, piece.len)).await?;
+            }
+            at += piece.len;
+        }
+        Ok(())
+    }
+
+    /// Has a file with an overlay read nothing more of what lies below that: others write it from now on, and
+    /// keep nothing for it. Such reads fail.
+    pub fn seal(&self) {
+        let overlay = self.overlay().expect("only a file with an overlay is sealed");
+        overlay.is_sealed.store(true, Ordering::Release);
     }
 
     /// Reads at `offset` into `buf`: at most its length, 0 bytes only at the end of the file.
@@ -259,24 +287,62 @@ fn nothing_moved(write: bool) -> io::Error {
 }
 
 /// Opens a file only to read it, with an overlay for what is written.
-async fn open_overlaid(path: &Path, options: OpenOptions) -> io::Result<File> {
-    let only_read = OpenOptions { write: false, overlay: false, ..options };
+async fn open_overlaid(path: &Path, options: OpenOptions, scratch: Scratch) -> io::Result<File> {
+    let only_read = OpenOptions { write: false, overlay: None, ..options };
     let file = Box::pin(File::open(path, only_read)).await?;
     let written = Mutex::new(Written::new(file.len().await?));
-    let name = scratch_name();
+    let name = scratch_name(path, scratch);
     let writable =
         OpenOptions { read: true, write: true, create_new: true, ..OpenOptions::default() };
     let scratch = Box::pin(File::open(&name, writable)).await?;
     meta(Meta::Remove(name)).await?;
-    file.lay_over(Overlay { scratch, written });
+    let (is_taken, is_sealed) = (AtomicBool::new(false), AtomicBool::new(false));
+    file.lay_over(Overlay { scratch, written, is_taken, is_sealed });
     Ok(file)
 }
 
 /// A name that no other process and no other file of this one has, while that has it.
-fn scratch_name() -> PathBuf {
+fn scratch_name(path: &Path, scratch: Scratch) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("overlay-{}-{count}", std::process::id()))
+    let name = format!("overlay-{}-{count}", std::process::id());
+    match scratch {
+        Scratch::Temporary => std::env::temp_dir().join(name),
+        Scratch::Beside => path.with_added_extension(name),
+    }
+}
+
+/// The turn of one who writes to an overlay.
+struct Turn<'a>(&'a Overlay);
+
+impl Turn<'_> {
+    /// Others that have it are writing: they are few, and soon done.
+    async fn take(overlay: &Overlay) -> Turn<'_> {
+        while overlay.is_taken.swap(true, Ordering::Acquire) {
+            yield_now().await;
+        }
+        Turn(overlay)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        assert!(self.0.is_taken.swap(false, Ordering::Release), "it was taken");
+    }
+}
+
+fn sealed() -> io::Error {
+    io::Error::other("the state of the file that was opened is gone")
+}
+
+async fn keep_piece(file: &File, overlay: &Overlay, (at, len): (u64, u64)) -> io::Result<()> {
+    let bufs = Bufs::One(IoBuf::alloc(len as usize));
+    let (read, bufs) = to_its_end(file.transfer(bufs, 0, at), false).await;
+    read?;
+    let kept = overlay.scratch.transfer(bufs, 0, at);
+    to_its_end(kept, true).await.0?;
+    lock(&overlay.written).note_kept(at, at + len);
+    Ok(())
 }
 
 async fn set_len_overlaid(overlay: &Overlay, len: u64) -> io::Result<()> {
@@ -290,6 +356,8 @@ async fn whole_overlaid(mut transfer: Transfer, write: bool) -> (io::Result<()>,
     let file = transfer.file.clone();
     let overlay = file.overlay().expect("only a file with an overlay comes here");
     if write {
+        // Nobody keeps what the file has there meanwhile, in the place of what is written.
+        let _turn = Turn::take(overlay).await;
         let (start, end) = (transfer.offset, transfer.offset + transfer.len() as u64);
         let scratch = overlay.scratch.clone();
         let transfer = Transfer { file: scratch, durability: Durability::None, ..transfer };
@@ -300,16 +368,36 @@ async fn whole_overlaid(mut transfer: Transfer, write: bool) -> (io::Result<()>,
         return (written, bufs);
     }
     loop {
-        let left = transfer.len() as u64;
-        let piece = lock(&overlay.written).piece(transfer.offset, left);
+        let (from, offset, left) = (transfer.from, transfer.offset, transfer.len() as u64);
+        let piece = lock(&overlay.written).piece(offset, left);
         let source = if piece.is_written { &overlay.scratch } else { &file };
         if piece.len == left {
-            return to_its_end(Transfer { file: source.clone(), ..transfer }, false).await;
+            let (read, bufs) =
+                to_its_end(Transfer { file: source.clone(), ..transfer }, false).await;
+            if piece.is_written {
+                return (read, bufs);
+            }
+            if overlay.is_sealed.load(Ordering::Acquire) {
+                return (Err(sealed()), bufs);
+            }
+            if lock(&overlay.written).is_apart(offset, left) {
+                return (read, bufs);
+            }
+            // Somebody was about to write to the file meanwhile, and has kept what it had.
+            transfer = file.transfer(bufs, from, offset);
+            continue;
         }
         let bufs = Bufs::One(IoBuf::alloc(piece.len as usize));
-        let (offset, durability) = (transfer.offset, Durability::None);
+        let durability = Durability::None;
         let part = Transfer { file: source.clone(), bufs, from: 0, offset, durability };
         let (read, bufs) = to_its_end(part, false).await;
+        if !piece.is_written && !lock(&overlay.written).is_apart(offset, piece.len) {
+            continue;
+        }
+        let read = match overlay.is_sealed.load(Ordering::Acquire) && !piece.is_written {
+            true => Err(sealed()),
+            false => read,
+        };
         if read.is_err() {
             return (read, transfer.bufs);
         }

@@ -43,7 +43,7 @@ pub const WRITABLE: OpenOptions = OpenOptions {
     create_new: false,
     direct: true,
     lock: false,
-    overlay: false,
+    overlay: None,
 };
 
 impl Device {

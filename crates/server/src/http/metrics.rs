@@ -19,14 +19,14 @@ pub(crate) fn text(http: &Http) -> String {
     let mut page = Page(String::new());
     build(&mut page);
     connections(&mut page, http);
-    queries(&mut page, &http.shared.db.activities().totals);
-    programs(&mut page, &http.shared.db.activities().totals);
-    transactions(&mut page, &http.shared.db.activities().totals);
+    queries(&mut page, &http.shared.db().activities().totals);
+    programs(&mut page, &http.shared.db().activities().totals);
+    transactions(&mut page, &http.shared.db().activities().totals);
     errors(&mut page);
     pool(&mut page, http);
     log(&mut page, http);
-    workers(&mut page, &http.shared.db.runtime_handle().stats());
-    portions(&mut page, &http.shared.db.runtime_handle().portions());
+    workers(&mut page, &http.shared.db().runtime_handle().stats());
+    portions(&mut page, &http.shared.db().runtime_handle().portions());
     rings(&mut page, http);
     code(&mut page, &engine::code_totals());
     page.0.push_str("# EOF\n");
@@ -130,7 +130,7 @@ fn histogram(page: &mut Page, name: &str, labels: &str, durations: &Histogram) {
 }
 
 fn pool(page: &mut Page, http: &Http) {
-    let db = &http.shared.db;
+    let db = http.shared.db();
     let pool = db.pool();
     let name = "dovetail_bufferpool_frames";
     page.family(name, "gauge", "Frames of the buffer pool by state; dirty ones are resident too.");
@@ -151,7 +151,7 @@ fn pool(page: &mut Page, http: &Http) {
 
 /// What a recovery would have to do, and how often that was cut short.
 fn log(page: &mut Page, http: &Http) {
-    let db = &http.shared.db;
+    let db = http.shared.db();
     let (used, capacity) = db.log_usage();
     let name = "dovetail_log_bytes";
     page.family(name, "gauge", "Bytes of the log since the last checkpoint, and its capacity.");
@@ -266,7 +266,8 @@ fn label(core: usize) -> String {
 fn rings(page: &mut Page, http: &Http) {
     let name = "dovetail_ring_workers";
     page.family(name, "gauge", "Workers by the kind of their ring.");
-    let rings = http.shared.db.rings();
+    let db = http.shared.db();
+    let rings = db.rings();
     for (kind, label) in [(RingKind::Uring, "uring"), (RingKind::Threads, "threads")] {
         let count = rings.iter().filter(|ring| ring.kind == kind).count();
         page.sample(name, &format!("kind=\"{label}\""), count);

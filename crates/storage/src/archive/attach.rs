@@ -120,7 +120,7 @@ async fn open_to_go_on(options: &ArchiveOptions, id: SegmentId) -> Option<File> 
         create_new: false,
         direct: false,
         lock: true,
-        overlay: false,
+        overlay: None,
     };
     File::open(id.path(&options.folder), open).await.ok()
 }

@@ -3,11 +3,14 @@
 
 pub(crate) mod attach;
 mod changed;
+pub(crate) mod follow;
 mod placed;
+pub(crate) mod position;
 mod record;
 pub(crate) mod restore;
 mod run;
 mod segment;
+pub(crate) mod ship;
 pub(crate) mod write;
 
 use std::fmt;
@@ -118,6 +121,11 @@ impl Archive {
     fn new(options: &ArchiveOptions) -> Archive {
         let (options, turn) = (options.clone(), Semaphore::new(1));
         Archive { options, turn, state: Mutex::default() }
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &PathBuf {
+        &self.options.folder
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -96,6 +96,16 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// Whether the file is longer than it was.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn has_grown(&mut self) -> Result<bool> {
+        let len = self.file.len().await.map_err(failed("read the archive"))?;
+        let before = std::mem::replace(&mut self.len, len);
+        Ok(len > before)
+    }
+
     /// The header of the record at this place, if one lies there.
     ///
     /// # Errors

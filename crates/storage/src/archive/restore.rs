@@ -157,7 +157,7 @@ pub async fn restore(
         create_new: true,
         direct: false,
         lock: true,
-        overlay: false,
+        overlay: None,
     };
     let opened = File::open(target, options).await;
     let file = opened.map_err(failed("make the restored file"))?;
@@ -394,13 +394,13 @@ async fn put_pages(
 }
 
 /// Which page the image is of, if it is intact.
-fn pid_of(image: &[u8], page_size: usize) -> Option<PageId> {
+pub(super) fn pid_of(image: &[u8], page_size: usize) -> Option<PageId> {
     page::check_any(Some(image).filter(|image| image.len() == page_size)?).ok()?;
     PageId::try_from(page::stored_pid(image)).ok().filter(|pid| *pid >= 2)
 }
 
 /// The log's run: these frames, and zeros.
-async fn put_log(frames: &[u8], header: &Header, file: &File) -> Stored<()> {
+pub(super) async fn put_log(frames: &[u8], header: &Header, file: &File) -> Stored<()> {
     let page_size = u64::from(header.page_size);
     let (begin, len) =
         (u64::from(header.log.pid) * page_size, u64::from(header.log.pages) * page_size);

@@ -45,6 +45,16 @@ pub(super) async fn checkpoints_of(folder: &Path, line: u64) -> Result<Vec<u64>>
     Ok(all)
 }
 
+/// The segments of other lines that a folder has.
+///
+/// # Errors
+/// `Io`.
+pub(super) async fn of_other_lines(folder: &Path, line: u64) -> Result<Vec<SegmentId>> {
+    let names = fs::list(folder).await.map_err(failed("read the folder of the archive"))?;
+    let ids = names.iter().filter_map(|name| SegmentId::of_name(name));
+    Ok(ids.filter(|id| id.line != line).collect())
+}
+
 /// What a segment begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Begin {
@@ -183,8 +193,16 @@ async fn read_beginning(reader: &Reader) -> Result<Option<(Begin, Directory, u64
     Ok(begin.zip(directory).map(|(begin, directory)| (begin, directory, at)))
 }
 
-async fn read_frames(reader: &Reader, survey: &mut Survey) -> Result<()> {
+/// Takes the frames behind those that are known.
+///
+/// # Errors
+/// `Io`.
+pub(super) async fn read_frames(reader: &Reader, survey: &mut Survey) -> Result<()> {
     let mut next = FrameId::first_of(&survey.begin.header);
+    if let Some(last) = survey.frames.last() {
+        let sequence = next.sequence + survey.frames.len() as u64;
+        next = FrameId { sequence, previous: last.checksum, ..next };
+    }
     let place = survey.begin.header.log;
     while let Some(head) = reader.head(survey.end).await?.filter(|head| head.kind == Kind::Frames)
         && let Some(content) = reader.content(head).await?

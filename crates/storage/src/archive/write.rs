@@ -120,7 +120,8 @@ impl Archive {
         self.line()
     }
 
-    fn line(&self) -> u64 {
+    /// The line, or 0.
+    pub fn line(&self) -> u64 {
         self.state().line.as_ref().map_or(0, |line| line.id)
     }
 
@@ -271,7 +272,7 @@ impl Segment {
             create_new: true,
             direct: false,
             lock: true,
-            overlay: false,
+            overlay: None,
         };
         let file = File::open(&path, options).await.map_err(failed(action))?;
         Ok(Segment { id, file, end: 0 })

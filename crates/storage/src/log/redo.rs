@@ -53,10 +53,10 @@ impl Redo {
 }
 
 /// A change as it is read: tree, key, value.
-pub(super) type Change<'a> = (TreeId, &'a [u8], Option<&'a [u8]>);
+pub(crate) type Change<'a> = (TreeId, &'a [u8], Option<&'a [u8]>);
 
 /// Takes the first change off the bytes; `None` when they are none.
-pub(super) fn split_first(bytes: &[u8]) -> Option<(Change<'_>, &[u8])> {
+pub(crate) fn split_first(bytes: &[u8]) -> Option<(Change<'_>, &[u8])> {
     let (header, rest) = bytes.split_at_checked(CHANGE_HEADER_BYTES)?;
     let (key, rest) = rest.split_at_checked(u32_at(header, 4) as usize)?;
     let tree = TreeId(u32_at(header, 0));

@@ -46,7 +46,7 @@ impl StoreInner {
             create_new: true,
             direct: self.pool.backend().direct,
             lock: true,
-            overlay: false,
+            overlay: None,
         };
         let opened = File::open(path, options).await;
         let copy = opened.map_err(|error| StorageError::io("make the backup", &error))?;

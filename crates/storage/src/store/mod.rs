@@ -16,7 +16,7 @@ pub(crate) mod undo_space;
 pub(crate) mod verify;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -25,6 +25,7 @@ use runtime::sync::{Semaphore, SemaphorePermit};
 use runtime::{IoCounters, JoinHandle};
 
 use crate::allocator::Allocator;
+use crate::archive::position::LogPosition;
 use crate::archive::restore::Restored;
 use crate::archive::{Archive, ArchiveOptions, ArchiveStatus};
 use crate::directory::Directory;
@@ -76,6 +77,9 @@ pub struct StoreOptions {
     /// The file is only read, and stays as it is: what is written, recovery included, goes to a
     /// scratch file that is gone with the store.
     pub unchanged: bool,
+    /// A [`Follower`](crate::Follower) has the file, and its lock: it stays as it was when it was
+    /// opened. Only with `unchanged`.
+    pub followed: bool,
     /// True if the file keeps some space free, on a full disk too, for what frees space
     /// ([`Store::spend_reserve`]).
     pub reserve: bool,
@@ -93,6 +97,7 @@ impl Default for StoreOptions {
             fill_percent: 60,
             archive: None,
             unchanged: false,
+            followed: false,
             reserve: false,
         }
     }
@@ -258,6 +263,22 @@ impl Store {
     /// 40 for each call.
     pub fn log_room(&self) -> usize {
         self.inner.log.room()
+    }
+
+    /// The folder of its archive, if it has one.
+    pub fn archive_folder(&self) -> Option<PathBuf> {
+        self.inner.archive.as_ref().map(|archive| archive.folder().clone())
+    }
+
+    /// The line of its archive, where what is committed now goes; 0: there is none.
+    pub fn archive_line(&self) -> u64 {
+        self.inner.archive.as_ref().map_or(0, |archive| archive.line())
+    }
+
+    /// How far the file is: what is durable of it.
+    pub fn log_position(&self) -> LogPosition {
+        let bytes = self.inner.log.usage().0 as u64;
+        LogPosition { checkpoint: self.checkpoint_number(), bytes }
     }
 
     /// Bytes of the log since the last checkpoint, and those that it may have.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex};
 
-use runtime::fs::{self, Durability, File, OpenOptions};
+use runtime::fs::{self, Durability, File, OpenOptions, Scratch};
 use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
@@ -209,14 +209,16 @@ async fn open_synced(path: &Path, options: &StoreOptions) -> Result<File> {
 }
 
 async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
+    // Who follows an archive has the lock, and room beside the file.
+    let scratch = if options.followed { Scratch::Beside } else { Scratch::Temporary };
     let open = OpenOptions {
         read: true,
         write: !options.unchanged,
         create: false,
         create_new: create,
         direct: options.direct,
-        lock: true,
-        overlay: options.unchanged,
+        lock: !options.followed,
+        overlay: options.unchanged.then_some(scratch),
     };
     File::open(path, open).await.map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::ResourceBusy => StorageError::Locked,

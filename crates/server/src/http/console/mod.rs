@@ -56,7 +56,6 @@ pub struct Sample {
 
 /// The console of a server.
 pub(crate) struct Console {
-    pub db: Database,
     shared: Arc<Shared>,
     options: ConsoleOptions,
     guard: Guard,
@@ -82,7 +81,6 @@ impl From<Response> for Answer {
 impl Console {
     pub fn new(shared: &Arc<Shared>, options: &ConsoleOptions) -> Console {
         Console {
-            db: shared.db.clone(),
             shared: shared.clone(),
             options: options.clone(),
             guard: Guard::new(),
@@ -145,7 +143,7 @@ impl Console {
     ) -> Result<Answer, Response> {
         match (method, path) {
             ("GET", ["info"]) => Ok(answer(&self.info())),
-            ("GET", ["schema"]) => Ok(answer(&facts::schema(&self.db))),
+            ("GET", ["schema"]) => Ok(answer(&facts::schema(&self.shared.db()))),
             ("GET", ["samples"]) => {
                 let session = self.session(&visitor).map_err(|e| refuse(&e))?;
                 Ok(answer(&facts::samples(&session, &self.options.samples).await))
@@ -181,7 +179,7 @@ impl Console {
         if known.is_none()
             && let Some(measure) = self.options.device
         {
-            let db = self.db.clone();
+            let db = self.shared.db();
             let measured = runtime::offload(move || measure(&db)).await;
             let measured = measured.map_err(|e| SqlError::internal(e.to_string()));
             let figure = measured.and_then(|figure| figure).map_err(|e| refuse(&e))?;
@@ -192,7 +190,7 @@ impl Console {
 
     fn info(&self) -> Value {
         let device = *lock(&self.device_reads_per_s);
-        facts::info(&self.db, self.options.writes, self.options.device.is_some(), device)
+        facts::info(&self.shared.db(), self.options.writes, self.options.device.is_some(), device)
     }
 }
 

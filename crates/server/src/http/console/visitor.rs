@@ -22,7 +22,7 @@ pub(super) type Visitor = Option<Arc<str>>;
 impl Console {
     /// Whether somebody must log in: as soon as the rules or a password could keep anybody out.
     fn wants_login(&self) -> bool {
-        self.db.has_passwords() || self.shared.rules().is_some()
+        self.shared.db().has_passwords() || self.shared.rules().is_some()
     }
 
     /// Who sent a request.
@@ -33,7 +33,7 @@ impl Console {
         if !self.wants_login() {
             return Ok(None);
         }
-        let role = self.logins.role(&self.db, request);
+        let role = self.logins.role(&self.shared.db(), request);
         role.map(Some).ok_or_else(|| {
             let error = SqlError::new(SqlState::INVALID_AUTHORIZATION, "log in first");
             refuse_with(401, &error)
@@ -45,7 +45,7 @@ impl Console {
     /// # Errors
     /// 28000 for a role that may not log in any more.
     pub(super) fn session(&self, visitor: &Visitor) -> SqlResult<Session> {
-        let mut session = self.db.session();
+        let mut session = self.shared.db().session();
         if let Some(role) = visitor {
             session.log_in(role, 0)?;
         }
@@ -87,7 +87,7 @@ impl Console {
         })?;
         let session = self.session(&Some(role.into())).map_err(|error| refuse_with(401, &error))?;
         let mut response = Response::ok("application/json", "{}");
-        response.headers.push(("Set-Cookie", self.logins.enter(&self.db, session.user())));
+        response.headers.push(("Set-Cookie", self.logins.enter(&self.shared.db(), session.user())));
         Ok(Answer::Whole(response))
     }
 
@@ -106,7 +106,7 @@ impl Console {
             let message = format!("too many wrong passwords for user \"{role}\": wait a minute");
             return Err((429, SqlError::new(SqlState::INVALID_AUTHORIZATION, message)));
         }
-        let credentials = self.db.credentials(role);
+        let credentials = self.shared.db().credentials(role);
         // The key derivation computes for milliseconds: other connections go on meanwhile.
         match runtime::offload(move || credentials.accepts(&password)).await {
             Ok(true) => {

@@ -1,0 +1,183 @@
+//! Sessions of a database that follows another one: which state they see, and what they may do.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use exec::LocalFuture;
+use sql::Statement;
+use sql::parse::{Modes, NotificationStatement, RoleStatement, TableLock, Transaction};
+use txn::undo::SNAPSHOT_TOO_OLD;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::admit::{looks, reads_only};
+use super::state::Session;
+use crate::activity::status::TransactionStatus;
+use crate::isolation::Isolation;
+use crate::privileges::statement_kind;
+use crate::succession::conflict;
+
+const READ_ONLY: SqlState = SqlState("25006");
+
+impl Session {
+    /// Whether the database has another state by now, to which [`Session::catch_up`] goes on.
+    pub fn is_behind(&self) -> bool {
+        self.db.is_left() && self.may_move()
+    }
+
+    /// Whether the session sees its state only for as long as it likes.
+    fn may_move(&self) -> bool {
+        let sees_newest = self.transaction.status == TransactionStatus::Open
+            && self.db.kept().is_none()
+            && self.cursors.is_empty();
+        !self.has_written() && (self.transaction.status == TransactionStatus::Idle || sees_newest)
+    }
+
+    /// Goes on to the last state of the database, between two statements. It may wait for that. Call it in a
+    /// task of the database's runtime.
+    pub fn catch_up(&mut self) -> LocalFuture<'_, ()> {
+        Box::pin(async move {
+            if !self.is_behind() {
+                return;
+            }
+            let next = self.db.unpinned().succeeded().await;
+            let session = self.activity.session_id;
+            self.db.part(session);
+            self.db = next;
+            self.db.join(session, &self.cancel);
+            self.stand_by();
+        })
+    }
+
+    /// Waits until somebody has something to tell the session: a notification, or another state.
+    pub async fn stirred(&self) {
+        let (mut notified, mut left) = (pin!(self.notified()), pin!(self.db.left()));
+        poll_fn(|cx| match notified.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => left.as_mut().poll(cx),
+        })
+        .await;
+    }
+
+    /// Whether [`Session::stirred`] may ever be over.
+    pub fn may_be_stirred(&self) -> bool {
+        self.listens() || self.db.has_states()
+    }
+
+    /// The session's settings say whether it only reads.
+    pub(super) fn stand_by(&mut self) {
+        let in_recovery = self.db.is_in_recovery();
+        if self.settings.set_in_recovery(in_recovery)
+            && self.transaction.status == TransactionStatus::Idle
+        {
+            self.set_modes(&Modes::default());
+        }
+    }
+
+    /// An error as the client is to see it: what ends because its state is over says so.
+    pub fn judged(&self, error: SqlError) -> SqlError {
+        let is_end = error.state == SqlState::QUERY_CANCELED
+            || error.state == SqlState::DATA_CORRUPTED
+            || error.state == SqlState::IO_ERROR;
+        let is_too_old = error.state == SNAPSHOT_TOO_OLD && self.db.is_in_recovery();
+        if is_too_old || is_end && self.db.is_over() { conflict() } else { error }
+    }
+
+    /// Whether a statement may run while the database follows another one.
+    ///
+    /// # Errors
+    /// 25006 for what writes, locks or tells others; 0A000 for serializable transactions, which the primary
+    /// would have to know of.
+    pub(super) fn admit_in_recovery(&mut self, statement: &Statement) -> SqlResult<()> {
+        if let Some(what) = refused(statement) {
+            return Err(SqlError::new(READ_ONLY, format!("cannot execute {what}")));
+        }
+        if looks(statement) && self.isolation() == Isolation::Serializable {
+            return Err(no_serializable());
+        }
+        Ok(())
+    }
+
+    /// Whether a transaction may begin so while the database follows another one.
+    ///
+    /// # Errors
+    /// 0A000, as PostgreSQL has it.
+    pub(super) fn admit_step_in_recovery(&self, step: &Transaction) -> SqlResult<()> {
+        let Transaction::Begin(modes) = step else { return Ok(()) };
+        if !self.db.is_in_recovery() {
+            return Ok(());
+        }
+        if modes.read_only == Some(false) {
+            return Err(no_writes());
+        }
+        match modes.isolation.as_deref().map(Isolation::named) {
+            Some(Isolation::Serializable) => Err(no_serializable()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a setting of the transaction may have this value while the database follows another one.
+    ///
+    /// # Errors
+    /// 0A000, as PostgreSQL has it.
+    pub(super) fn check_mode_in_recovery(&self, mode: &str, value: &str) -> SqlResult<()> {
+        match (mode, value) {
+            _ if !self.db.is_in_recovery() => Ok(()),
+            ("transaction_read_only", "off") => Err(no_writes()),
+            ("transaction_isolation", "serializable") => Err(no_serializable()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a statement does that may not be done, and when, in PostgreSQL's words.
+fn refused(statement: &Statement) -> Option<String> {
+    let kind = statement_kind(statement);
+    match statement {
+        Statement::Query(query) if query.row_locks().is_some() => {
+            Some("SELECT FOR UPDATE in a read-only transaction".to_owned())
+        }
+        Statement::Lock(lock) if lock.mode == TableLock::Writes => {
+            Some("LOCK TABLE during recovery".to_owned())
+        }
+        Statement::Notification(NotificationStatement::Unlisten(_)) => None,
+        Statement::Notification(NotificationStatement::Listen(_)) => {
+            Some("LISTEN during recovery".to_owned())
+        }
+        Statement::Notification(_) => Some("NOTIFY during recovery".to_owned()),
+        Statement::Execute(_) => None,
+        Statement::CheckDatabase => Some(format!("{kind} during recovery")),
+        Statement::Vacuum(_)
+        | Statement::Analyze { .. }
+        | Statement::Reorganize { .. }
+        | Statement::Checkpoint
+        | Statement::Backup { .. } => Some(format!("{kind} during recovery")),
+        Statement::Role(role) => {
+            role_kind(role).map(|kind| format!("{kind} in a read-only transaction"))
+        }
+        other if !reads_only(other) => Some(format!("{kind} in a read-only transaction")),
+        _ => None,
+    }
+}
+
+/// What a statement does to roles; nothing where it only changes what the session is.
+fn role_kind(role: &RoleStatement) -> Option<&'static str> {
+    match role {
+        RoleStatement::Assume(_) | RoleStatement::Authorize(_) => None,
+        RoleStatement::Create { .. } => Some("CREATE ROLE"),
+        RoleStatement::Alter { .. } | RoleStatement::Rename { .. } => Some("ALTER ROLE"),
+        RoleStatement::Drop { .. } => Some("DROP ROLE"),
+        _ => Some("GRANT"),
+    }
+}
+
+fn no_writes() -> SqlError {
+    let message = "cannot set transaction read-write mode during recovery";
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+fn no_serializable() -> SqlError {
+    let message = "cannot use serializable mode in a hot standby";
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .with_hint("You can use REPEATABLE READ instead.")
+}
