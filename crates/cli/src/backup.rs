@@ -15,6 +15,7 @@ use engine::{
 };
 
 use crate::check::show_progress;
+use crate::location::MemberArgs;
 use crate::progress;
 use crate::shell::{exit, fatal_text};
 
@@ -29,6 +30,8 @@ pub struct BackupArgs {
     /// Folder of the archive to go on with, as of `dovetail serve`: without it the copy is all there is
     #[arg(long, value_name = "FOLDER")]
     archive: Option<PathBuf>,
+    #[command(flatten)]
+    members: MemberArgs,
 }
 
 /// Make a database file of a backup, and check it
@@ -81,7 +84,8 @@ pub fn back_up(args: &BackupArgs) -> ExitCode {
 fn copied(args: &BackupArgs) -> SqlResult<u64> {
     let tell = Arc::new(|said: &str| eprintln!("dovetail: {said}"));
     let archive = args.archive.clone().map(|folder| ArchiveOptions { folder, tell });
-    let opened = Database::open(&args.file, Options { archive, ..pg::options() });
+    let volume = args.members.volume();
+    let opened = Database::open(&args.file, Options { archive, volume, ..pg::options() });
     let db = opened.map_err(|error| match error.state == SqlState::OBJECT_IN_USE {
         true => error
             .with_hint("Of a database that is served, ask its server: BACKUP DATABASE TO 'FILE'."),

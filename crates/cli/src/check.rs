@@ -12,6 +12,7 @@ use engine::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::location::MemberArgs;
 use crate::shell::{exit, fatal_text};
 use crate::size::parse_bytes;
 
@@ -37,16 +38,18 @@ pub struct CheckArgs {
     /// Memory for pages, like 256MB
     #[arg(long, value_parser = parse_bytes, value_name = "SIZE")]
     memory: Option<usize>,
+    #[command(flatten)]
+    members: MemberArgs,
 }
 
 /// `dovetail check`
 pub fn run(args: &CheckArgs) -> ExitCode {
-    reported(check(&args.file, args.memory))
+    reported(check(&args.file, args.memory, &args.members))
 }
 
 /// Checks a file that was just restored.
 pub fn run_on(file: &Path) -> ExitCode {
-    reported(check(file, None))
+    reported(check(file, None, &MemberArgs::default()))
 }
 
 fn reported(checked: SqlResult<CheckReport>) -> ExitCode {
@@ -66,11 +69,12 @@ fn reported(checked: SqlResult<CheckReport>) -> ExitCode {
     }
 }
 
-fn check(file: &Path, memory: Option<usize>) -> SqlResult<CheckReport> {
+fn check(file: &Path, memory: Option<usize>, members: &MemberArgs) -> SqlResult<CheckReport> {
     let memory_bytes = memory.unwrap_or(MEMORY_BYTES);
     let device = DeviceChoice::Fixed(DeviceProfile::default());
     // A copy stays what it is: its archive knows it by its header.
-    let options = Options { memory_bytes, unchanged: true, device, ..pg::options() };
+    let volume = members.volume();
+    let options = Options { memory_bytes, unchanged: true, device, volume, ..pg::options() };
     if let Some(problem) = probe_damage(file, &options)? {
         return Ok(CheckReport { problems: vec![problem], ..CheckReport::default() });
     }

@@ -29,6 +29,7 @@ mod size;
 mod sql;
 mod tpcc;
 mod tpch;
+mod volume;
 mod ycsb;
 
 use std::process::ExitCode;
@@ -45,8 +46,9 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 /// Dovetail is a SQL database in which a core never waits: where work would stall on a page of the
 /// SSD, the core switches to another task.
 ///
-/// It speaks PostgreSQL's protocol, and keeps a database in one file. `dovetail quickstart` is where
-/// to begin; `dovetail COMMAND --help` says what a command takes.
+/// It speaks PostgreSQL's protocol, and keeps a database in one file, or on several files and
+/// devices. `dovetail quickstart` is where to begin; `dovetail COMMAND --help` says what a command
+/// takes.
 #[derive(Parser)]
 #[command(name = "dovetail", version, max_term_width = 100)]
 struct Cli {
@@ -65,6 +67,7 @@ enum Command {
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
     Promote(promote::PromoteArgs),
+    Volume(volume::VolumeArgs),
     Doctor(doctor::DoctorArgs),
 }
 
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Backup(args) => Ok(backup::back_up(args)),
         Command::Restore(args) => Ok(backup::restore(args)),
         Command::Promote(args) => promote::run(args),
+        Command::Volume(args) => Ok(volume::run(args)),
         Command::Doctor(args) => doctor::run(args),
     };
     result.unwrap_or_else(|error| {

@@ -20,7 +20,8 @@ use engine::{
 use runtime::fs::Durability;
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
-use crate::{console, location, signal, size};
+use crate::location::{self, MemberArgs};
+use crate::{console, signal, size};
 
 use flags::Flags;
 use served::Served;
@@ -42,6 +43,8 @@ pub struct ServeArgs {
     #[arg(long, conflicts_with_all = ["http", "http_listen"])]
     no_http: bool,
     #[command(flatten)]
+    members: MemberArgs,
+    #[command(flatten)]
     flags: Flags,
 }
 
@@ -59,7 +62,7 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     log.set_json(is_json(&configuration));
     provide_descriptors(&configuration, &log)?;
     let options = server_options(&configuration, &log, device_reads_per_s)?;
-    let served = open(&configuration, &log)?;
+    let served = open(&configuration, &args.members, &log)?;
     // A state of a replica is held no longer than it has to be.
     let start = |db: &Database| {
         tell_who_may_connect(db, &options);
@@ -148,7 +151,11 @@ fn server_options(
     })
 }
 
-fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Served> {
+fn open(
+    configuration: &Arc<Configuration>,
+    members: &MemberArgs,
+    log: &Arc<Log>,
+) -> SqlResult<Served> {
     let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
     if configuration.count("pool") >= configuration.count("memory") {
         let message = "pool must be smaller than memory, of which it is a part";
@@ -158,6 +165,7 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Served>
     let options = Options {
         recovery_watch: Some(RecoveryWatch::new(move |said| told.note(said))),
         archive: archive(configuration, log),
+        volume: members.volume(),
         memory_bytes: configuration.count("memory"),
         pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),
         page_bytes: page_bytes(configuration),
@@ -173,7 +181,7 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Served>
     runtime::code::read_ahead();
     let path =
         location::file(configuration.text("data").unwrap_or_default().as_ref(), "main.dovetail");
-    served::open(&path, configuration, options, log)
+    served::open((&path, members), configuration, options, log)
 }
 
 /// Where the database is archived, if it is.

@@ -14,6 +14,7 @@ use engine::{
 use types::text::format_value;
 
 use crate::bucket::{self, Scratch};
+use crate::location::{self, MemberArgs};
 use crate::shell::backend::{
     Backend, Heading, Kind, Outcome, Relation, RelationColumn, RelationIndex, Table,
     TransactionBlock,
@@ -81,6 +82,8 @@ pub struct SqlArgs {
     /// serial, static or ooo
     #[arg(long)]
     mode: Option<ExecutionMode>,
+    #[command(flatten)]
+    members: MemberArgs,
 }
 
 impl SqlArgs {
@@ -115,10 +118,11 @@ impl SqlArgs {
         if let Some(location) = bucket::location_of(&self.database) {
             return bucket::open(location, options).map(|(db, scratch)| (db, Some(scratch)));
         }
-        if self.database.exists() {
+        options.volume = self.members.volume();
+        if location::is_there(&self.database) {
             return Database::open(&self.database, options).map(|db| (db, None));
         }
-        let db = Database::create(&self.database, options)?;
+        let db = Database::create(&self.members.first(&self.database), options)?;
         if !self.quiet {
             eprintln!("Created {}.", self.database.display());
         }

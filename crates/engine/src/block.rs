@@ -582,6 +582,7 @@ pub(crate) fn admit(statement: &Statement) -> SqlResult<()> {
         Statement::Vacuum(_) => "VACUUM",
         Statement::Checkpoint => "CHECKPOINT",
         Statement::Backup { .. } => "BACKUP",
+        Statement::Member(_) => "ALTER DATABASE",
         Statement::Reorganize { .. } => "REORGANIZE",
         _ => return Ok(()),
     };

@@ -71,10 +71,12 @@ pub fn probe_damage(path: &Path, options: &Options) -> SqlResult<Option<String>>
     let config = runtime::Config { workers: 1, ring: RingChoice::Auto, ..Default::default() };
     let runtime = Runtime::start(config).map_err(|e| SqlError::internal(e.to_string()))?;
     let (path, direct, unchanged) = (path.to_owned(), options.direct, options.unchanged);
+    let volume = options.volume.clone();
     let opened = door::wait(&runtime.handle(), || {
         Box::pin(async {
             let pool_bytes = PROBE_BYTES;
-            let options = StoreOptions { pool_bytes, direct, unchanged, ..StoreOptions::default() };
+            let options =
+                StoreOptions { pool_bytes, direct, unchanged, volume, ..StoreOptions::default() };
             Store::open(&path, options).await?.close().await;
             Ok(())
         })

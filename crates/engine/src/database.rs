@@ -55,6 +55,8 @@ pub struct Database {
 
 pub(crate) struct Inner {
     path: PathBuf,
+    /// Temporary files lie beside it.
+    scratch: PathBuf,
     store: Store,
     system: Arc<dyn SystemSchemas>,
     shares: Shares,
@@ -490,13 +492,13 @@ impl Database {
     /// Where a sort may spill: each has files of its own, for one that was given up may still be there.
     pub(crate) fn sort_path(&self) -> PathBuf {
         let number = self.inner.spills.fetch_add(1, Ordering::Relaxed);
-        self.inner.path.with_added_extension(format!("sort-{number}"))
+        self.inner.scratch.with_added_extension(format!("sort-{number}"))
     }
 
     /// Where a query may spill.
     pub(crate) fn spill_path(&self) -> PathBuf {
         let number = self.inner.spills.fetch_add(1, Ordering::Relaxed);
-        self.inner.path.with_added_extension(format!("spill-{number}"))
+        self.inner.scratch.with_added_extension(format!("spill-{number}"))
     }
 }
 

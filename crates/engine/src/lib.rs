@@ -102,6 +102,7 @@ mod timeout;
 mod traced;
 mod versions;
 mod view;
+mod volume;
 mod writing;
 
 pub use crate::access::verifier::{Credentials, Verifier, scram_proof};
@@ -162,8 +163,12 @@ pub use sql::{
 };
 pub use sql::{code_totals, explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
-pub use storage::{ArchiveOptions, ArchiveStatus, LogPosition, RestoreProgress, Restored, Until};
+pub use storage::{
+    ArchiveOptions, ArchiveStatus, LogPosition, MemberInfo, RestoreProgress, Restored, Until,
+    VolumeOptions,
+};
 pub use storage::{Courier, FollowError, Inbox, SegmentPlace, Shipment};
 pub use stream::{Portion, RowStream};
 pub use txn::locks::log::{LockLog, LockWaited};
 pub use types::{Datum, SqlError, SqlResult, SqlState};
+pub use volume::{add_member, members, remove_member};

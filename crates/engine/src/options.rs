@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use runtime::fs::Durability;
 use runtime::sim::Disk;
-use storage::{ArchiveOptions, PAGE_SIZE_MAX, PAGE_SIZE_MIN, StoreOptions};
+use storage::{ArchiveOptions, PAGE_SIZE_MAX, PAGE_SIZE_MIN, StoreOptions, VolumeOptions};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::device::DeviceChoice;
@@ -51,6 +51,8 @@ pub struct Options {
     pub configuration: Arc<Configuration>,
     /// Where what becomes of the database is archived, so that a backup leads to any later moment.
     pub archive: Option<ArchiveOptions>,
+    /// Which files or devices the database lies on besides the one that it is opened by.
+    pub volume: VolumeOptions,
     /// The database file is only read, and stays as it is: what is written, recovery included, is
     /// gone with the process.
     pub unchanged: bool,
@@ -106,6 +108,7 @@ impl Options {
             log: true,
             log_durability: self.log_durability,
             archive: self.archive.clone(),
+            volume: self.volume.clone(),
             unchanged: self.unchanged,
             reserve: true,
             ..StoreOptions::default()
@@ -127,6 +130,7 @@ impl Options {
             log_durability: None,
             configuration: Arc::default(),
             archive: None,
+            volume: VolumeOptions::default(),
             unchanged: false,
             recovery_watch: None,
             device: DeviceChoice::Probed,

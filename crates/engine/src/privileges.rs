@@ -79,6 +79,7 @@ kinds! { who:
     Statement::CheckDatabase => "CHECK DATABASE", who.may_check();
     Statement::Checkpoint => "CHECKPOINT", who.may_checkpoint();
     Statement::Backup { .. } => "BACKUP", who.may_back_up();
+    Statement::Member(_) => "ALTER DATABASE", who.may_change_members();
     // What these need depends on the roles that they name.
     Statement::Role(_) => "ROLE", Ok(());
     Statement::Secret(_) => "SECRET", who.may_keep_secrets();
@@ -434,6 +435,16 @@ impl Who<'_> {
         match self.access.is_superuser(self.role) {
             true => Ok(()),
             false => Err(privilege_error("must be superuser to back up the database")),
+        }
+    }
+
+    /// The bytes on a device may be lost.
+    fn may_change_members(&self) -> SqlResult<()> {
+        match self.access.is_superuser(self.role) {
+            true => Ok(()),
+            false => {
+                Err(privilege_error("must be superuser to change the members of the database"))
+            }
         }
     }
 

@@ -1,13 +1,13 @@
 //! Whoever opens a database learns how far its recovery has come, if it takes long.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use runtime::time;
-use storage::{RecoveryPhase, RecoveryStep};
+use storage::{RecoveryPhase, RecoveryStep, Store};
 
 /// Recovery that is shorter is not spoken of, and nobody is told more often.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
@@ -58,6 +58,22 @@ fn said(step: RecoveryStep, elapsed: Duration) -> String {
         RecoveryPhase::Checkpoint => "a checkpoint is being made".to_owned(),
     };
     format!("recovery in progress, elapsed time: {:.1} s: {what}", elapsed.as_secs_f64())
+}
+
+/// The path beside which files lie for what does not fit memory: that of the database, unless it is
+/// a device. Beside that they would be in memory. Those that a process left are removed, unless the
+/// database stays unchanged.
+pub(crate) async fn scratch_of(path: &Path, store: &Store, is_unchanged: bool) -> PathBuf {
+    let is_device = store.members().first().is_some_and(|first| first.size_bytes > 0);
+    let scratch = match is_device {
+        true => std::env::temp_dir()
+            .join(format!("dovetail{}", path.to_string_lossy().replace('/', "-"))),
+        false => path.to_owned(),
+    };
+    if !is_unchanged {
+        remove_leftovers(&scratch).await;
+    }
+    scratch
 }
 
 /// Removes what sorts and queries of a process that died left behind.

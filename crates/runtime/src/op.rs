@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::buf::{Arena, IoBuf};
 use crate::fs::durability::Durability;
 use crate::fs::file::File;
+use crate::fs::identity::Identity;
 use crate::fs::options::OpenOptions;
 use crate::net::attempt::Attempt;
 use crate::net::inflow::Inflow;
@@ -66,6 +67,7 @@ pub(crate) enum Meta {
     Rename(PathBuf, PathBuf),
     Remove(PathBuf),
     Exists(PathBuf),
+    Identity(PathBuf),
     CreateDir(PathBuf),
     SyncDir(PathBuf),
     List(PathBuf),
@@ -82,6 +84,7 @@ pub(crate) enum Answer {
     Bool(bool),
     Len(u64),
     Names(Vec<String>),
+    Identity(Identity),
 }
 
 pub(crate) enum Op {

@@ -137,6 +137,31 @@ fn names_are_created_listed_renamed_and_removed() {
 }
 
 #[test]
+fn links_have_the_identity_of_what_they_lead_to() {
+    on_each(1, |runtime| {
+        let dir = TempDir::new();
+        let (file, hard, other) = (dir.file("file"), dir.file("hard"), dir.file("other"));
+        let soft = dir.file("soft");
+        for path in [&file, &other] {
+            std::fs::write(path, "text").unwrap();
+        }
+        std::fs::hard_link(&file, &hard).unwrap();
+        std::os::unix::fs::symlink(&file, &soft).unwrap();
+        runtime.block_on(move || async move {
+            let identity = fs::identity(&file).await.unwrap();
+            assert!(matches!(identity, fs::Identity::File(..)), "{identity:?}");
+            assert_eq!(fs::identity(&hard).await.unwrap(), identity);
+            assert_eq!(fs::identity(&soft).await.unwrap(), identity);
+            assert_ne!(fs::identity(&other).await.unwrap(), identity);
+            let folder = fs::identity(file.parent().unwrap()).await;
+            assert_eq!(folder.unwrap(), fs::Identity::Other);
+            let missing = fs::identity(file.with_extension("missing")).await;
+            assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
+        });
+    });
+}
+
+#[test]
 fn lengths_change_and_space_is_reserved() {
     on_each(1, |runtime| {
         let dir = TempDir::new();

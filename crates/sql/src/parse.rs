@@ -30,6 +30,7 @@ pub(crate) mod lock;
 pub(crate) mod lock_order;
 pub(crate) mod locked_first;
 pub(crate) mod marks;
+pub(crate) mod member;
 pub(crate) mod needed;
 pub(crate) mod no_columns;
 pub(crate) mod nominal;
@@ -81,6 +82,7 @@ pub use copy::{
 pub use cursor::{no_block, no_cursor};
 pub use dml::{Delete, Insert, Truncate, Update};
 pub use lock::{LockTables, LockedRelation, RowLockMode, RowLocks, TableLock};
+pub use member::MemberStatement;
 pub use nominal::{Belonging, Nominal};
 pub use notification::NotificationStatement;
 pub use object_name::{RelationName, TEMPORARY_SCHEMA};

@@ -7,13 +7,13 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use runtime::fs::File;
 use runtime::sync::Semaphore;
 
 use crate::error::{Result, StorageError};
 use crate::extent::Extent;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::space::{Space, Take};
+use crate::volume::Volume;
 
 /// Pages that the file grows by, at least and at most, when there is room: each growth is a system
 /// call that waits for the file system's own log.
@@ -33,7 +33,7 @@ const RESERVE_SHARE: u32 = 64;
 pub(crate) struct Allocator {
     space: Mutex<Space>,
     /// That of the numbers of pages that lie elsewhere has none.
-    file: Option<File>,
+    file: Option<Volume>,
     page_size: u32,
     /// Pages for which there is space on the disk; 0 when a file has just been opened, which may
     /// have holes.
@@ -59,7 +59,7 @@ impl Drop for SpentReserve {
 }
 
 impl Allocator {
-    pub fn new(file: File, page_size: u32, space: Space, has_reserve: bool) -> Allocator {
+    pub fn new(file: Volume, page_size: u32, space: Space, has_reserve: bool) -> Allocator {
         let (space, growing) = (Mutex::new(space), Semaphore::new(1));
         let (held, spenders) = (AtomicU32::new(0), AtomicU32::new(0));
         let returned = AtomicU64::new(0);

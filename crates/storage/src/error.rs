@@ -1,9 +1,13 @@
 //! What may go wrong in storage, told apart by what the caller can do about it.
 
+mod member;
+
 use std::{fmt, io};
 
 use crate::page::PageId;
 use crate::tree_id::TreeId;
+
+pub use member::MemberFault;
 
 /// An error of the storage layer. Cheap enough to clone: one failed load may have many waiters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub enum StorageError {
     },
     /// Another process (or another store of this one) has the file open.
     Locked,
+    /// A member of a database over several files or devices is not as it has to be.
+    Member(MemberFault),
     /// An option is out of its range.
     Option(&'static str),
     /// A key does not fit a page, or a value is too long.
@@ -133,6 +139,7 @@ impl fmt::Display for StorageError {
                 write!(f, "the file is truncated: {found_bytes} of {expected_bytes} bytes")
             }
             StorageError::Locked => write!(f, "the database file is in use by another process"),
+            StorageError::Member(fault) => fault.fmt(f),
             StorageError::Option(what) => write!(f, "invalid storage option: {what}"),
             StorageError::TooLarge { key_len, key_len_max, .. } if key_len > key_len_max => {
                 write!(f, "key too large: {key_len} bytes (at most {key_len_max})")

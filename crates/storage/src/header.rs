@@ -13,6 +13,9 @@ pub const FILE_VERSION: u32 = OUT_OF_PLACE_VERSION;
 pub(crate) const IN_PLACE_VERSION: u32 = 5;
 /// Version of files whose pages are written out of place.
 pub(crate) const OUT_OF_PLACE_VERSION: u32 = 6;
+/// Version of the label of a member, which stands where the first header slot is else
+/// (`docs/format/volume.md`).
+pub(crate) const LABEL_VERSION: u32 = 7;
 /// Bytes of a slot that mean something.
 pub(crate) const HEADER_BYTES: usize = 128;
 

@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoBuf;
-use runtime::fs::{Durability, File};
+use runtime::fs::Durability;
 use runtime::sync::WaitQueue;
+
+use crate::volume::Volume;
 
 /// Makes what was written to a file durable. Clones share what failed.
 #[derive(Clone)]
 pub(crate) struct Syncs(Arc<Shared>);
 
 struct Shared {
-    file: File,
+    file: Volume,
     flights: Mutex<Flights>,
     ended: WaitQueue,
     failed: AtomicBool,
@@ -37,7 +39,7 @@ struct Flight<'a> {
 
 impl Syncs {
     /// Of this file, none on its way.
-    pub fn new(file: File) -> Syncs {
+    pub fn new(file: Volume) -> Syncs {
         let (flights, ended) = (Mutex::default(), WaitQueue::new());
         Syncs(Arc::new(Shared { file, flights, ended, failed: AtomicBool::new(false) }))
     }

@@ -2,7 +2,8 @@
 //! `DOVETAIL_FIRST_SEED` the first; a failure names its seed, which alone repeats it.
 
 use storage::simulation::{
-    Report, archive_over_power_cuts, crash_everywhere, full_everywhere, rot_everywhere, run,
+    Report, archive_over_power_cuts, crash_everywhere, full_everywhere, members_come_and_go,
+    rot_everywhere, run,
 };
 
 /// Seeds of a quick run; the full one is 10,000.
@@ -84,4 +85,17 @@ fn backups_and_an_archive_lead_to_each_acknowledged_state() {
     }
     println!("{total:?}");
     assert!(total.operations > count && total.crashes > count, "{total:?}");
+}
+
+#[test]
+fn members_come_and_go_and_all_rows_stay() {
+    plant();
+    let mut total = Report::default();
+    let first = variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
+    let count = variable("DOVETAIL_SEEDS").unwrap_or(SEED_COUNT);
+    for seed in first..first + count {
+        total += members_come_and_go(seed).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    println!("{total:?}");
+    assert!(total.failed_writes > count / 4, "{total:?}");
 }

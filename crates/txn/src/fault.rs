@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use storage::{StorageError, Tree};
+use storage::{MemberFault, StorageError, Tree};
 use types::{SqlError, SqlResult, SqlState};
 
 /// The SQL error of a storage error.
@@ -28,6 +28,10 @@ pub fn storage(error: StorageError) -> SqlError {
         StorageError::Poisoned(_) => {
             new(SqlState::IO_ERROR).with_hint("Open the database again; it recovers.")
         }
+        StorageError::Member(fault) => {
+            let error = new(state_of(fault));
+            fault.hint().into_iter().fold(error, SqlError::with_hint)
+        }
         StorageError::Option(_) => new(SqlState::INVALID_PARAMETER_VALUE),
         StorageError::Io { kind, .. } => new(io_state(*kind)),
         _ => SqlError::internal(message),
@@ -40,6 +44,15 @@ pub fn of_file(error: StorageError, path: &Path) -> SqlError {
     match error.detail {
         None => error.with_detail(format!("The file is {}.", path.display())),
         Some(_) => error,
+    }
+}
+
+fn state_of(fault: &MemberFault) -> SqlState {
+    match fault {
+        MemberFault::Missing { .. } => SqlState::UNDEFINED_FILE,
+        MemberFault::Short { .. } => SqlState::DATA_CORRUPTED,
+        MemberFault::InUse { .. } => SqlState::OBJECT_IN_USE,
+        _ => SqlState::INVALID_PARAMETER_VALUE,
     }
 }
 

@@ -8,6 +8,8 @@ use engine::{
 };
 use server::{Log, Upstream};
 
+use crate::location::{self, MemberArgs};
+
 /// An open database.
 pub enum Served {
     /// Its own.
@@ -31,16 +33,16 @@ impl Served {
 /// # Errors
 /// 22023 for a replica that is to be archived, and those of opening.
 pub fn open(
-    path: &Path,
+    (path, members): (&Path, &MemberArgs),
     configuration: &Configuration,
     options: Options,
     log: &Arc<Log>,
 ) -> SqlResult<Served> {
     let source = configuration.text("replica_of").filter(|source| !source.is_empty());
     let Some(source) = source else {
-        let opened = match path.exists() {
+        let opened = match location::is_there(path) {
             true => Database::open(path, options),
-            false => Database::create(path, options),
+            false => Database::create(&members.first(path), options),
         };
         return opened.map(Served::Own);
     };

@@ -1,6 +1,6 @@
 //! How a database is opened: the runtime, the store, the catalog.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -54,15 +54,15 @@ impl Database {
                 if is_wanted {
                     has_pages_of(&store, page_size)?;
                 }
-                if !is_unchanged {
-                    recovery::remove_leftovers(&file).await;
-                }
+                let scratch = recovery::scratch_of(&file, &store, is_unchanged).await;
                 let mut snapshot = catalog::persist::load(&store).await?;
                 snapshot.stores = stores;
-                SqlResult::Ok((store, snapshot))
+                SqlResult::Ok((scratch, (store, snapshot)))
             })
         });
-        let inner = Inner::first(path, &options, shares, opened?, runtime, None);
+        let (scratch, opened) = opened?;
+        let paths = (path, scratch);
+        let inner = Inner::first(paths, &options, shares, opened, runtime, None);
         Ok(Database::of(Arc::new(inner)))
     }
 
@@ -75,7 +75,7 @@ impl Database {
 impl Inner {
     /// The state in which a database is opened.
     pub(super) fn first(
-        path: &Path,
+        (path, scratch): (&Path, PathBuf),
         options: &Options,
         shares: Shares,
         (store, snapshot): Opened,
@@ -92,6 +92,7 @@ impl Inner {
         let merges = Merges::new(store.clone(), versions.clone(), shares.sort(), told);
         Inner {
             path: path.to_owned(),
+            scratch,
             store,
             system: options.system.clone(),
             shares,
@@ -124,6 +125,7 @@ impl Inner {
         let merges = Merges::new(store.clone(), versions.clone(), self.shares.sort(), told);
         Inner {
             path: self.path.clone(),
+            scratch: self.scratch.clone(),
             store,
             system: self.system.clone(),
             shares: self.shares,
@@ -161,7 +163,7 @@ pub(crate) fn started(options: &Options) -> SqlResult<Arc<Runtime>> {
 const SQPOLL_IDLE: Duration = Duration::from_millis(50);
 
 /// The runtime of a database that is opened with these options.
-pub(crate) fn runtime_config(options: &Options) -> runtime::Config {
+fn runtime_config(options: &Options) -> runtime::Config {
     if let Some(Simulation { disk, seed }) = &options.simulation {
         return runtime::Config {
             workers: options.workers,

@@ -30,7 +30,8 @@ pub(crate) fn begin(
     runtime: Arc<Runtime>,
 ) {
     states.advance(true, |_, standing| {
-        Inner::first(path, options, shares, opened, runtime, Some(standing))
+        let paths = (path, path.to_owned());
+        Inner::first(paths, options, shares, opened, runtime, Some(standing))
     });
 }
 

@@ -168,6 +168,7 @@ pub(super) fn looks(statement: &Statement) -> bool {
             | Statement::Role(_)
             | Statement::Checkpoint
             | Statement::Backup { .. }
+            | Statement::Member(_)
             | Statement::Transaction(_)
     )
 }

@@ -3,7 +3,7 @@
 use plan::Plan;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{OnCommit, Statement};
+use sql::parse::{MemberStatement, OnCommit, Statement};
 use sql::{InFlight, PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -17,7 +17,7 @@ use crate::relation::seek::Seek;
 use crate::result::{ResultSet, StatementResult, tag};
 use crate::statements::Executed;
 use crate::system::catalog::SystemCatalog;
-use crate::{isolation, privileges, query};
+use crate::{fault, isolation, privileges, query};
 
 impl Session {
     pub(crate) async fn dispatch(
@@ -86,8 +86,22 @@ impl Session {
                 self.db.make_durable(&self.lock_wait()).await.map(|()| tag("CHECKPOINT"))
             }
             Statement::Backup { path } => self.backed_up(&path, &cancel).await,
+            Statement::Member(member) => self.change_members(&member).await,
             other => Box::pin(self.write(other)).await,
         }
+    }
+
+    async fn change_members(&self, member: &MemberStatement) -> SqlResult<StatementResult> {
+        let path = std::path::Path::new(&member.path);
+        if !path.is_absolute() {
+            let message = "relative path not allowed for a member";
+            return Err(SqlError::new(SqlState("42602"), message));
+        }
+        let changed = match member.joins {
+            true => self.db.store().add_member(path, member.format).await,
+            false => self.db.store().remove_member(path).await,
+        };
+        changed.map(|()| tag("ALTER DATABASE")).map_err(fault::storage)
     }
 
     async fn backed_up(&self, path: &str, cancel: &Cancel) -> SqlResult<StatementResult> {

@@ -1,6 +1,6 @@
 //! The faults, and the simulations that have to find each.
 
-use self::Simulation::{Cuts, Histories, Places, Statements};
+use self::Simulation::{Cuts, Histories, Members, Places, Statements};
 
 /// A mistake that somebody could make in one line.
 pub struct Fault {
@@ -19,6 +19,8 @@ pub enum Simulation {
     Statements,
     /// `storage::simulation::run`, of files whose pages lie out of place.
     Places,
+    /// `storage::simulation::members_come_and_go`.
+    Members,
     /// `history::record` and `History::check` at each level.
     Histories,
     /// `history::cut` at each level: what a power cut leaves of a history.
@@ -34,6 +36,9 @@ const OF_STATEMENTS: &[Simulation] = &[Statements];
 
 /// Where pages lie.
 const OF_PLACES: &[Simulation] = &[Places];
+
+/// On which files or devices a database lies.
+const OF_MEMBERS: &[Simulation] = &[Members];
 
 /// What transactions do to each other.
 const OF_HISTORIES: &[Simulation] = &[Histories];
@@ -66,6 +71,9 @@ pub const FAULTS: &[Fault] = &[
     fault("moves-in-the-newest-map", "storage/src/page_map/moves.rs", OF_PLACES),
     fault("moves-not-synced", "storage/src/store/cleaner.rs", OF_PLACES),
     fault("places-fresh-for-ever", "storage/src/page_map/extents.rs", OF_PLACES),
+    fault("volume-one-slot", "storage/src/volume/mod.rs", OF_MEMBERS),
+    fault("volume-table-not-synced", "storage/src/volume/change.rs", OF_MEMBERS),
+    fault("volume-others-not-synced", "storage/src/volume/transfers.rs", OF_MEMBERS),
     fault("index-skipped", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("deleted-parts-forgotten", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("merged-gaps-seen", "engine/src/parts/replace.rs", OF_STATEMENTS),

@@ -51,6 +51,9 @@ impl Simulation {
                 let seed = storage::simulation::out_of_place_seed(seed);
                 storage::simulation::run(seed).map(drop).map_err(|failure| failure.what)
             }
+            Simulation::Members => {
+                storage::simulation::members_come_and_go(seed).map(drop).map_err(|e| e.what)
+            }
             Simulation::Histories => LEVELS.iter().try_for_each(|level| {
                 let history = record(&options, seed, *level, TRANSACTIONS);
                 history.map_err(|failure| failure.what)?.check(*level)
@@ -67,6 +70,7 @@ impl fmt::Display for Simulation {
         f.pad(match self {
             Simulation::Statements => "statements",
             Simulation::Places => "places",
+            Simulation::Members => "members",
             Simulation::Histories => "histories",
             Simulation::Cuts => "cuts",
         })
@@ -77,8 +81,13 @@ impl fmt::Display for Simulation {
 #[test]
 fn simulations_find_what_is_planted_and_nothing_else() {
     let Ok(name) = std::env::var(FAULT) else {
-        let all =
-            [Simulation::Statements, Simulation::Places, Simulation::Histories, Simulation::Cuts];
+        let all = [
+            Simulation::Statements,
+            Simulation::Places,
+            Simulation::Members,
+            Simulation::Histories,
+            Simulation::Cuts,
+        ];
         return (0..CONTROL_SEEDS).for_each(|seed| {
             all.iter().for_each(|simulation| assert_eq!(simulation.run(seed), Ok(())));
         });

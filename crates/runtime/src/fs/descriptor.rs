@@ -42,20 +42,26 @@ pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
 }
 
 pub(crate) fn lock(fd: &OwnedFd) -> io::Result<()> {
-    let mut attempt = 1;
-    loop {
-        // SAFETY: plain system call on an open descriptor.
-        if unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-            return Ok(());
+    // SAFETY: plain system call on an open descriptor.
+    patiently(|| match unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    })
+}
+
+/// Repeats what fails because somebody else has the file, for a while.
+pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..LOCK_ATTEMPT_COUNT {
+        match attempt() {
+            Err(error) if is_taken(&error) => std::thread::sleep(LOCK_PAUSE),
+            done => return done,
         }
-        let error = io::Error::last_os_error();
-        let locked = error.kind() == io::ErrorKind::WouldBlock;
-        if attempt == LOCK_ATTEMPT_COUNT || !locked {
-            return Err(error);
-        }
-        attempt += 1;
-        std::thread::sleep(LOCK_PAUSE);
     }
+    attempt()
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
 }
 
 /// Gives the lock back before the descriptor is closed.

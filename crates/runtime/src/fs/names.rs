@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::file::File;
+use super::identity::Identity;
 use super::transfers::meta;
 use crate::buf::IoBuf;
 use crate::fs::options::OpenOptions;
@@ -25,6 +26,17 @@ pub async fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
     match meta(Meta::Exists(path.as_ref().to_owned())).await? {
         Answer::Bool(exists) => Ok(exists),
         _ => unreachable!("exists answers yes or no"),
+    }
+}
+
+/// The identity of the thing behind a name.
+///
+/// # Errors
+/// `NotFound` when there is none; others of the system.
+pub async fn identity(path: impl AsRef<Path>) -> io::Result<Identity> {
+    match meta(Meta::Identity(path.as_ref().to_owned())).await? {
+        Answer::Identity(identity) => Ok(identity),
+        _ => unreachable!("an identity is the answer"),
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::file::File;
 use super::polling;
-use crate::fs::descriptor::{Device, device_of, file_system, lock, open_fd};
+use crate::fs::descriptor::{Device, device_of, file_system, lock, open_fd, patiently};
+use crate::fs::identity::{Identity, identity_at};
 use crate::fs::options::{FileBackend, OpenOptions};
 use crate::nvme::generic;
 use crate::ring::context::Context;
@@ -57,7 +58,9 @@ fn open_namespace(
     Ok(File::of_namespace(fd, namespace, path, backend, options.lock))
 }
 
-fn flags(options: &OpenOptions) -> io::Result<i32> {
+/// The flags of `open`. A device that is locked is nobody else's: no file system on it is mounted,
+/// and neither it nor a part of it is open so elsewhere.
+fn flags(path: &Path, options: &OpenOptions) -> io::Result<i32> {
     let access = match (options.read, options.write) {
         (true, true) => libc::O_RDWR,
         (true, false) => libc::O_RDONLY,
@@ -74,20 +77,23 @@ fn flags(options: &OpenOptions) -> io::Result<i32> {
     } else {
         0
     };
-    Ok(access | create)
+    let is_device = || matches!(identity_at(path), Ok(Identity::Device(_)));
+    let alone = if options.lock && create == 0 && is_device() { libc::O_EXCL } else { 0 };
+    Ok(access | create | alone)
 }
 
 /// Opens with O_DIRECT if wanted and possible. Says whether it was.
 fn open_maybe_direct(path: &Path, options: &OpenOptions) -> io::Result<(OwnedFd, bool)> {
-    let flags = flags(options)?;
+    let flags = flags(path, options)?;
     if !options.direct {
-        return Ok((open_fd(path, flags)?, false));
+        return Ok((patiently(|| open_fd(path, flags))?, false));
     }
-    match open_fd(path, flags | libc::O_DIRECT) {
+    match patiently(|| open_fd(path, flags | libc::O_DIRECT)) {
         Ok(fd) => Ok((fd, true)),
         // The refused call may have created the file already: `create_new` must not stumble.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            Ok((open_fd(path, flags & !libc::O_EXCL)?, false))
+            let again = if options.create_new { flags & !libc::O_EXCL } else { flags };
+            Ok((open_fd(path, again)?, false))
         }
         Err(error) => Err(error),
     }

@@ -8,6 +8,7 @@ use super::sqe::TRANSFER_BYTES_MAX;
 use crate::fs::descriptor::retry;
 use crate::fs::durability::Durability;
 use crate::fs::file::File;
+use crate::fs::identity::identity_at;
 use crate::fs::open::open_file;
 use crate::op::{Answer, Meta};
 pub(crate) use crate::ring::context::Context;
@@ -76,6 +77,7 @@ pub(crate) fn answer(meta: &Meta, context: Context) -> io::Result<Answer> {
         Meta::Rename(from, to) => std::fs::rename(from, to).map(|()| Answer::Unit)?,
         Meta::Remove(path) => std::fs::remove_file(path).map(|()| Answer::Unit)?,
         Meta::Exists(path) => Answer::Bool(path.try_exists()?),
+        Meta::Identity(path) => Answer::Identity(identity_at(path)?),
         Meta::CreateDir(path) => std::fs::create_dir_all(path).map(|()| Answer::Unit)?,
         Meta::SyncDir(path) => std::fs::File::open(path)?.sync_all().map(|()| Answer::Unit)?,
         Meta::List(path) => Answer::Names(names(path)?),

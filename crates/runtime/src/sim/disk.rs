@@ -13,6 +13,7 @@ use super::names::Names;
 use super::network::Network;
 use super::trace::Trace;
 use crate::fs::file::{File, Node};
+use crate::fs::identity::Identity;
 use crate::fs::options::{FileBackend, OpenOptions};
 use crate::lock::lock;
 use crate::op::{Answer, Meta, Transfer};
@@ -222,6 +223,10 @@ impl State {
             Meta::Rename(from, to) => self.names.rename(from, to).map(|()| Answer::Unit),
             Meta::Remove(path) => self.names.remove(path).map(|()| Answer::Unit),
             Meta::Exists(path) => Ok(Answer::Bool(self.names.exists(path))),
+            Meta::Identity(path) => {
+                let node = self.names.find(path).ok_or(io::ErrorKind::NotFound)?;
+                Ok(Answer::Identity(Identity::File(0, node)))
+            }
             Meta::CreateDir(path) => {
                 self.names.create_dir(path);
                 Ok(Answer::Unit)

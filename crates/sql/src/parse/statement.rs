@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::parse::comment::Comment;
 use crate::parse::dml::{Delete, Insert, Truncate, Update};
 use crate::parse::lock::LockTables;
+use crate::parse::member::MemberStatement;
 use crate::parse::nominal::Nominal;
 use crate::parse::notification::NotificationStatement;
 use crate::parse::object_name::RelationName;
@@ -134,6 +135,8 @@ pub enum Statement {
         /// Its path.
         path: String,
     },
+    /// `ALTER DATABASE ADD MEMBER` and `DROP MEMBER`.
+    Member(MemberStatement),
     /// `CHECKPOINT`.
     Checkpoint,
     /// Roles and privileges.

@@ -42,6 +42,8 @@ fn statements_are_dispatched() {
     check("set x to 'a b'", "Set");
     check("show all; reset all; reset x", "Show Reset Reset");
     check("checkpoint; backup database to '/tmp/x'", "Checkpoint Backup");
+    check("alter database add member '/x' with format", "Member");
+    check("alter database drop member '/dev/sdb, c'", "Member");
 }
 
 #[test]

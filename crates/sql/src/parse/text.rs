@@ -13,9 +13,10 @@ use crate::parse::statement::transaction::Transaction;
 use crate::parse::tokens::syntax_error;
 use crate::parse::{
     alter, backup, comment, copy, create_view, cursor, ddl, deferral, dialect, dml, exclude,
-    explain, files, grouping_items, identity, include, lock, lock_order, locked_first, no_columns,
-    nominal, normalise, notification, operators, overriding, prepare, refuse, rename, reorganize,
-    role, secret, sequence, setting, split, statement_names, table, tokens, vacuum, with_writes,
+    explain, files, grouping_items, identity, include, lock, lock_order, locked_first, member,
+    no_columns, nominal, normalise, notification, operators, overriding, prepare, refuse, rename,
+    reorganize, role, secret, sequence, setting, split, statement_names, table, tokens, vacuum,
+    with_writes,
 };
 
 /// Parses all statements of `text`, separated by semicolons.
@@ -44,6 +45,7 @@ pub(crate) fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Sta
         return reorganize::reorganize(text, tokens);
     }
     let named = copy::statement(text, &tokens).or_else(|| rename::statement(text, &tokens));
+    let named = named.or_else(|| member::statement(text, &tokens));
     if let Some(statement) = named.or_else(|| nominal::statement(text, &tokens)) {
         return statement;
     }

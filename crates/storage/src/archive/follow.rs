@@ -143,7 +143,7 @@ impl Follower {
             return Err(FollowError::Unknown { checkpoint });
         }
         let id = SegmentId { line, checkpoint };
-        let header = header_of(&file).await.ok();
+        let header = header_of(&file.clone().into()).await.ok();
         let (tail, header) = match header {
             Some(header) => (Tail::open(folder, id).await?, header),
             // It was left in the midst of the next checkpoint.
@@ -243,7 +243,7 @@ impl Follower {
     /// Has stores that were opened of the copy read it no more: they have what they have in memory.
     fn seal_stores(&mut self) {
         for store in self.stores.drain(..).filter_map(|store| store.upgrade()) {
-            store.pool.file().seal();
+            store.pool.file().only_file().seal();
         }
     }
 
@@ -351,7 +351,7 @@ pub(crate) async fn origin(path: &Path) -> Result<(u64, u64)> {
     }
     let options = OpenOptions { read: true, ..OpenOptions::default() };
     let file = File::open(path, options).await.map_err(failed("open the copy"))?;
-    let header = header_of(&file).await?;
+    let header = header_of(&file.clone().into()).await?;
     match header.archive {
         0 => Err(FollowError::NotArchived),
         line => Ok((line, header.checkpoint)),
@@ -376,6 +376,6 @@ pub async fn release(path: &Path) -> Result<()> {
     if Marker::read(path).await?.is_none() {
         return Err(FollowError::NotArchived);
     }
-    header_of(&file).await?;
+    header_of(&file.clone().into()).await?;
     Ok(Marker::remove(path).await?)
 }

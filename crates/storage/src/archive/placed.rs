@@ -2,7 +2,6 @@
 //! it is whole, so an image goes where the last one of its page lies.
 
 use runtime::IoBuf;
-use runtime::fs::File;
 
 use super::failed;
 use super::record::RECORD_PAGES_MAX;
@@ -15,6 +14,7 @@ use crate::page::{self, Identity, PageId};
 use crate::page_map;
 use crate::page_map::map_page;
 use crate::places::{Entry, PlaceRecords};
+use crate::volume::Volume;
 
 /// Images of the map and the directory that are written at a time: as many as a record of the
 /// archive has.
@@ -22,7 +22,7 @@ const IMAGES_MAX: usize = RECORD_PAGES_MAX as usize;
 
 /// The file, its map and its extents.
 pub(super) struct PlacedFile<'f> {
-    file: &'f File,
+    file: &'f Volume,
     page_size: usize,
     map: Vec<Entry>,
     records: PlaceRecords,
@@ -38,7 +38,7 @@ impl<'f> PlacedFile<'f> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub async fn of(
-        file: &'f File,
+        file: &'f Volume,
         (header, directory): (&Header, Directory),
         numbers: u32,
     ) -> Result<PlacedFile<'f>> {
@@ -124,7 +124,7 @@ impl<'f> PlacedFile<'f> {
 /// # Errors
 /// `Io`.
 pub(super) async fn put_images(
-    file: &File,
+    file: &Volume,
     page_size: usize,
     mut images: Vec<(PageId, IoBuf)>,
 ) -> Result<()> {

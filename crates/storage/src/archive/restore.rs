@@ -17,6 +17,7 @@ use crate::log::place::LogPlace;
 use crate::page::{self, PageId};
 use crate::store::open::{header_of, read_directory, replay};
 use crate::store::progress::RecoveryProgress;
+use crate::volume::Volume;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: u64 = 1 << 20;
@@ -147,7 +148,7 @@ pub async fn restore(
 ) -> Result<Restored> {
     let options = OpenOptions { read: true, ..OpenOptions::default() };
     let opened = File::open(backup, options).await;
-    let backup = opened.map_err(failed("open the backup"))?;
+    let backup = Volume::from(opened.map_err(failed("open the backup"))?);
     let header = header_of(&backup).await?;
     let plan = plan(folder, &header, until).await?;
     let options = OpenOptions {
@@ -160,7 +161,7 @@ pub async fn restore(
         overlay: None,
     };
     let opened = File::open(target, options).await;
-    let file = opened.map_err(failed("make the restored file"))?;
+    let file = Volume::from(opened.map_err(failed("make the restored file"))?);
     let len = backup.len().await.map_err(failed("read the backup"))?;
     progress.total.store(len + plan.bytes_of_pages(), Relaxed);
     let made = make((&backup, &header), folder, &plan, &file, progress).await;
@@ -302,10 +303,10 @@ async fn surveyed(folder: &Path, id: SegmentId, last: u64) -> Result<Survey> {
 
 /// Fills the new file.
 async fn make(
-    (backup, header): (&File, &Header),
+    (backup, header): (&Volume, &Header),
     folder: &Path,
     plan: &Plan,
-    file: &File,
+    file: &Volume,
     progress: &RestoreProgress,
 ) -> Result<()> {
     copy(backup, file, progress).await?;
@@ -335,8 +336,9 @@ async fn make(
     }
     let page_size = u64::from(last.page_size);
     let (bytes, len) = (u64::from(last.page_count) * page_size, file.len().await);
-    if len.map_err(failed("write the restored file"))? < bytes {
-        file.set_len(bytes).await.map_err(failed("write the restored file"))?;
+    let len = len.map_err(failed("write the restored file"))?;
+    if len < bytes {
+        file.allocate(len, bytes - len).await.map_err(failed("write the restored file"))?;
     }
     put_log(plan.log(), &last, file).await?;
     for slot in 0..2 {
@@ -347,11 +349,11 @@ async fn make(
     Ok(file.sync_data().await.map_err(failed("sync the restored file"))?)
 }
 
-async fn write(file: &File, bytes: IoBuf, offset: u64) -> Stored<()> {
+async fn write(file: &Volume, bytes: IoBuf, offset: u64) -> Stored<()> {
     file.write_all_at(bytes, offset).await.0.map_err(failed("write the restored file"))
 }
 
-async fn copy(from: &File, to: &File, progress: &RestoreProgress) -> Stored<()> {
+async fn copy(from: &Volume, to: &Volume, progress: &RestoreProgress) -> Stored<()> {
     let end = from.len().await.map_err(failed("read the backup"))?;
     let mut offset = 0;
     while offset < end {
@@ -370,7 +372,7 @@ async fn put_pages(
     folder: &Path,
     step: &Step,
     page_size: usize,
-    (file, mut placed): (&File, Option<&mut PlacedFile<'_>>),
+    (file, mut placed): (&Volume, Option<&mut PlacedFile<'_>>),
     progress: &RestoreProgress,
 ) -> Result<()> {
     let damaged = || RestoreError::Damaged { segment: step.id.path(folder), last: step.before };
@@ -400,7 +402,7 @@ pub(super) fn pid_of(image: &[u8], page_size: usize) -> Option<PageId> {
 }
 
 /// The log's run: these frames, and zeros.
-pub(super) async fn put_log(frames: &[u8], header: &Header, file: &File) -> Stored<()> {
+pub(super) async fn put_log(frames: &[u8], header: &Header, file: &Volume) -> Stored<()> {
     let page_size = u64::from(header.page_size);
     let (begin, len) =
         (u64::from(header.log.pid) * page_size, u64::from(header.log.pages) * page_size);

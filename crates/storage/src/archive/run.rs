@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use runtime::IoBuf;
-use runtime::fs::File;
 
 use super::failed;
 use super::record::RECORD_PAGES_MAX;
@@ -11,6 +10,7 @@ use crate::error::{Damage, Result, StorageError};
 use crate::extent::Extent;
 use crate::page::{self, PageId};
 use crate::places::Entry;
+use crate::volume::Volume;
 
 /// Images that follow each other in the file, of pages that follow each other.
 pub(super) struct Run {
@@ -61,7 +61,7 @@ fn placed_runs(pages: &[Extent], places: &dyn Fn(PageId) -> Entry) -> VecDeque<R
 }
 
 /// Reads the images of a run, and checks them: damage does not go on into the archive.
-pub(super) async fn read_run(file: &File, page_size: usize, run: Run) -> Result<IoBuf> {
+pub(super) async fn read_run(file: &Volume, page_size: usize, run: Run) -> Result<IoBuf> {
     let offset = u64::from(run.place) * page_size as u64;
     let bytes = IoBuf::alloc(run.pages.pages as usize * page_size);
     let (read, bytes) = file.read_exact_at(bytes, offset).await;

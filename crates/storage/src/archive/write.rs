@@ -18,11 +18,12 @@ use crate::header::{DoubleWrite, Header};
 use crate::log::frame::read as read_frame;
 use crate::page::PageId;
 use crate::places::Entry;
+use crate::volume::Volume;
 
 /// A checkpoint of a file, settled but for its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Settled<'a> {
-    pub file: &'a File,
+    pub file: &'a Volume,
     pub header: &'a Header,
     pub directory: &'a Arc<Directory>,
     /// Pages that lay in its double-write buffer, or that lie elsewhere than in the checkpoint
@@ -289,7 +290,7 @@ impl Segment {
     /// Copies pages of a file.
     async fn append_pages(
         &mut self,
-        file: &File,
+        file: &Volume,
         page_size: usize,
         mut runs: VecDeque<Run>,
     ) -> Result<()> {

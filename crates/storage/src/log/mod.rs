@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use runtime::IoBuf;
-use runtime::fs::{Durability, File};
+use runtime::fs::Durability;
 
 use crate::error::{Result, StorageError};
 use crate::header::{Header, VERSION_WITH_TIMES};
@@ -19,6 +19,7 @@ use crate::log::place::LogPlace;
 use crate::log::redo::Redo;
 use crate::planted;
 use crate::syncs::Syncs;
+use crate::volume::Volume;
 
 use frame::FRAME_HEADER_BYTES;
 
@@ -50,7 +51,7 @@ fn padded(len: usize) -> usize {
 
 /// The log of an open file.
 pub(crate) struct Log {
-    file: File,
+    file: Volume,
     syncs: Syncs,
     page_size: usize,
     is_wanted: bool,
@@ -172,7 +173,7 @@ fn check_synced(synced: io::Result<()>) -> Result<()> {
 impl Log {
     /// The empty log of a file; one that has none gets one only if it `is_wanted`.
     pub fn new(
-        file: File,
+        file: Volume,
         syncs: Syncs,
         is_wanted: bool,
         durability: Durability,

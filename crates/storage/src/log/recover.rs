@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
 use std::sync::{Arc, Mutex};
 
-use runtime::fs::File;
 use runtime::{IoBuf, IoCounters};
 
 use super::frame;
@@ -18,6 +17,7 @@ use crate::planted;
 use crate::store::Store;
 use crate::store::progress::{RecoveryPhase, RecoveryProgress};
 use crate::tree_id::TreeId;
+use crate::volume::Volume;
 
 /// Bytes of the log that are read at a time.
 const READ_BYTES: u64 = 1 << 20;
@@ -48,7 +48,7 @@ pub(crate) struct Logged {
 /// # Errors
 /// `Io`; `Corrupt` when a frame has rotted.
 pub(crate) async fn read(
-    file: &File,
+    file: &Volume,
     header: &Header,
     progress: &RecoveryProgress,
 ) -> Result<Logged> {
@@ -86,7 +86,7 @@ impl Logged {
     /// Takes the changes of a run; its frames as they are, and which would be next.
     async fn read(
         &mut self,
-        file: &File,
+        file: &Volume,
         page_size: u32,
         Run { place, first, known }: Run,
         progress: &RecoveryProgress,
@@ -127,7 +127,7 @@ impl Logged {
 }
 
 async fn read_run(
-    file: &File,
+    file: &Volume,
     page_size: u32,
     place: LogPlace,
     progress: &RecoveryProgress,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use runtime::IoBuf;
-use runtime::fs::File;
 
 use super::{PageMap, map_page};
 use crate::allocator::Allocator;
@@ -13,6 +12,7 @@ use crate::header::Header;
 use crate::page::PageId;
 use crate::places::{Entry, Owner, PlaceRecords};
 use crate::space::Space;
+use crate::volume::Volume;
 
 /// Pieces of the map that are read at a time.
 const READS_MAX: usize = 64;
@@ -22,7 +22,7 @@ const ATTEMPTS_MAX: u32 = 2;
 
 /// The entries of all pieces of the map.
 pub(crate) async fn read(
-    file: &File,
+    file: &Volume,
     header: &Header,
     records: &PlaceRecords,
 ) -> Result<Vec<Entry>> {
@@ -49,7 +49,7 @@ pub(crate) async fn read(
     Ok(map)
 }
 
-async fn read_page(file: &File, page_size: u32, place: PageId) -> Result<IoBuf> {
+async fn read_page(file: &Volume, page_size: u32, place: PageId) -> Result<IoBuf> {
     let offset = u64::from(place) * u64::from(page_size);
     let mut attempts = 0;
     loop {
@@ -70,7 +70,7 @@ async fn read_page(file: &File, page_size: u32, place: PageId) -> Result<IoBuf> 
 /// # Errors
 /// `Corrupt` when two pages lie at one place, or one outside of the extents.
 pub(crate) fn assemble(
-    file: File,
+    file: Volume,
     header: &Header,
     records: &PlaceRecords,
     (mut map, fill_percent): (Vec<Entry>, u32),

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use runtime::fs::{File, FileBackend};
+use runtime::fs::FileBackend;
 use runtime::sync::Semaphore;
 use runtime::{IoCounters, time};
 
@@ -27,6 +27,7 @@ use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
 use crate::page_map::PageMap;
 use crate::pool::load::RUN_PAGES_MAX;
+use crate::volume::Volume;
 use double_write::DoubleWrite;
 use frame::PoolFrame;
 use free::{FreeFrames, TakeFrame};
@@ -61,7 +62,7 @@ unsafe impl Zeroable for PoolFrame {}
 /// The buffer pool of one file.
 pub struct Pool {
     page_size: usize,
-    file: File,
+    file: Volume,
     arena: Arc<Region>,
     /// The same memory as rings register it.
     announced: Arc<runtime::Arena>,
@@ -173,7 +174,7 @@ impl Pool {
     /// `Option` for fewer than [`FRAME_COUNT_MIN`] frames; `Io` when the address space cannot be
     /// reserved.
     pub(crate) fn new(
-        file: File,
+        file: Volume,
         (allocator, map): (Arc<Allocator>, Option<Arc<PageMap>>),
         page_size: u32,
         bytes: usize,
@@ -462,7 +463,7 @@ impl Pool {
     }
 
     /// The file below.
-    pub(crate) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &Volume {
         &self.file
     }
 

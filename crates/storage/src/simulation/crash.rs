@@ -10,14 +10,16 @@ use stdx::Prng;
 
 use super::storm::rebuild;
 use super::{
-    PATH, Report, Rows, State, ensure, layout_of, options_for, out_of_place, random_rows,
+    GEOMETRY, PATH, Report, Rows, State, ensure, layout_of, options_for, out_of_place, random_rows,
     random_value, state_of, world,
 };
 use crate::error::{Result, StorageError};
 use crate::log::redo::Redo;
 use crate::places::Layout;
+use crate::store::members::add_member;
 use crate::store::{Store, StoreOptions};
 use crate::tree_id::TreeId;
+use crate::volume::VolumeOptions;
 
 /// Frames of the pool: more than the workload changes, or far fewer, so that most of what changes is
 /// written before the next checkpoint, old pages to the double-write buffer.
@@ -31,6 +33,12 @@ fn options_of(seed: u64) -> StoreOptions {
     let log_durability = ways[(seed / 3 % 3) as usize];
     let log_durability = Some(log_durability);
     StoreOptions { log: !seed.is_multiple_of(3), log_durability, ..options_for(seed, frames(seed)) }
+}
+
+/// The same of a store that is there, which knows its members.
+fn known(seed: u64) -> StoreOptions {
+    let volume = VolumeOptions { geometry: GEOMETRY, ..VolumeOptions::default() };
+    StoreOptions { volume, ..options_of(seed) }
 }
 
 /// Times that recovery is cut short before it is let run.
@@ -65,6 +73,8 @@ struct Workload {
     redo: Redo,
     /// Whether trees were made or dropped since then.
     has_others: bool,
+    /// Members that were to join.
+    joined: u32,
 }
 
 impl Workload {
@@ -75,8 +85,9 @@ impl Workload {
         history.lock().expect("history").acknowledged = 1;
         let trees = state(&[1]);
         let (prng, redo) = (Prng::new(seed), Redo::default());
+        let (checkpoint, has_others, joined) = (1, false, 0);
         let mut this =
-            Workload { store, prng, trees, history, checkpoint: 1, redo, has_others: false };
+            Workload { store, prng, trees, history, checkpoint, redo, has_others, joined };
         let first = this.load().await?;
         this.insert(TreeId(1), 20).await?;
         this.checkpoint().await?;
@@ -85,6 +96,7 @@ impl Workload {
         this.checkpoint().await?;
         this.insert(second, 60).await?;
         this.log().await?;
+        this.change_members(second).await?;
         // The first one makes room for those behind it.
         this.checkpoint_beside(second).await?;
         this.insert(second, 40).await?;
@@ -92,6 +104,7 @@ impl Workload {
         this.change(first, 30).await?;
         this.log().await?;
         this.change(second, 300).await?;
+        this.change_members(second).await?;
         this.checkpoint().await?;
         let second = this.rebuild(second).await?;
         this.change(second, 50).await?;
@@ -112,10 +125,37 @@ impl Workload {
         this.checkpoint_beside(TreeId(1)).await?;
         this.insert(second, 200).await?;
         this.log().await?;
+        this.change_members(second).await?;
         this.checkpoint_beside(second).await?;
         this.checkpoint().await?;
         this.insert(second, 30).await?;
         this.log().await
+    }
+
+    /// A member joins or leaves while a tree changes, if there are members.
+    async fn change_members(&mut self, id: TreeId) -> Result<()> {
+        let mut members = self.store.members();
+        if members.is_empty() {
+            return Ok(());
+        }
+        let (store, joins) = (self.store.clone(), members.len() == 1 || self.prng.chance(0.5));
+        self.joined += u32::from(joins);
+        let path = match joins {
+            true => format!("{PATH}.new.{}", self.joined).into(),
+            false => members.swap_remove(1).path,
+        };
+        let changing = runtime::spawn(async move {
+            match joins {
+                true => store.add_member(&path, true).await,
+                false => store.remove_member(&path).await,
+            }
+        });
+        let changed = match self.insert(id, 20).await {
+            Ok(()) => self.log().await,
+            failed => failed,
+        };
+        let joined = changing.await.unwrap_or(Err(StorageError::Stopped));
+        changed.and(joined)
     }
 
     async fn load(&mut self) -> Result<TreeId> {
@@ -273,7 +313,7 @@ fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
 /// behind the point of a checkpoint without a header. `None`: there is no database.
 fn recover(disk: &Disk, seed: u64) -> Result<Option<(State, u64)>> {
     world(disk, seed, move || async move {
-        let store = match Store::open(PATH.as_ref(), options_of(seed)).await {
+        let store = match Store::open(PATH.as_ref(), known(seed)).await {
             Err(StorageError::NotADatabase | StorageError::Io { .. }) => return Ok(None),
             store => store?,
         };
@@ -290,7 +330,7 @@ fn recover(disk: &Disk, seed: u64) -> Result<Option<(State, u64)>> {
 fn cut_recovery(disk: &Disk, seed: u64, prng: &mut Prng) -> (Disk, bool) {
     let open = |disk: &Disk| {
         world(disk, seed, move || async move {
-            drop(Store::open(PATH.as_ref(), options_of(seed)).await);
+            drop(Store::open(PATH.as_ref(), known(seed)).await);
         });
     };
     // Nothing of it is unsynced, so this is the same disk.
@@ -330,9 +370,12 @@ fn check_after_crash(
     let (later, direct) = (state(later), state(direct));
     ensure(later == direct, || "recovery that was cut short ends in another state".to_owned())?;
     let chains = u64::from(cuts == CUT_RECOVERIES);
-    if let Some(expected) = direct.filter(|_| layout_of(seed) == Layout::InPlace) {
-        check_conversion(disk, &expected, seed)?;
-        cuts += 1;
+    if let Some(expected) = direct {
+        check_joining(disk, &expected, seed)?;
+        if layout_of(seed) == Layout::InPlace {
+            check_conversion(disk, &expected, seed)?;
+            cuts += 1;
+        }
     }
     Ok(Report { crashes: 2 + cuts, chains, behind, ..Report::default() })
 }
@@ -358,8 +401,35 @@ fn check_conversion(disk: &Disk, expected: &State, seed: u64) -> std::result::Re
 }
 
 fn convert(disk: &Disk, seed: u64) -> Result<()> {
-    let options = StoreOptions { layout: out_of_place(seed), ..options_of(seed) };
+    let options = StoreOptions { layout: out_of_place(seed), ..known(seed) };
     world(disk, seed, move || Store::convert(PATH.as_ref(), options))
+}
+
+/// Checks that a member joins the database while nobody has it open, whose file becomes the first
+/// one if it has none, also when that is cut short.
+fn check_joining(disk: &Disk, expected: &State, seed: u64) -> std::result::Result<(), String> {
+    let whole = disk.crash(seed);
+    join(&whole, seed).map_err(|error| format!("joining: {error}"))?;
+    let mut prng = Prng::new(seed.rotate_left(32));
+    let write = 1 + prng.below(whole.write_count());
+    let cut = disk.crash(seed);
+    cut.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
+    drop(join(&cut, seed));
+    for (disk, how) in [(whole, "at once"), (cut.crash(prng.next_u64()), "cut")] {
+        let found = recover(&disk, seed).map_err(|error| format!("joined {how}: {error}"))?;
+        ensure(found.is_some_and(|(state, _)| state == *expected), || {
+            format!("joining ends in another state ({how}, write {write})")
+        })?;
+    }
+    Ok(())
+}
+
+fn join(disk: &Disk, seed: u64) -> Result<()> {
+    let mut options = known(seed);
+    options.volume.format = true;
+    world(disk, seed, move || async move {
+        add_member(PATH.as_ref(), &options, format!("{PATH}.last").as_ref()).await
+    })
 }
 
 fn sizes(state: &State) -> Vec<(u32, usize)> {

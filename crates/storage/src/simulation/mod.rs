@@ -1,80 +1,37 @@
 //! The store under attack, in the runtime's simulation: one seed, one run, the same every time.
 //!
-//! [`run`] takes a seed through six scenarios: random operations of many tasks against a model,
+//! [`run`] takes a seed through seven scenarios: random operations of many tasks against a model,
 //! with faults of the disk and tasks dropped at random suspensions (`mixed`); a power cut at one
 //! write of a load with changes of the catalog, with recovery cut short as well (`crash`); failing
 //! writes and syncs (`crash`); a full disk (`full`); flipped bits (`rot`); backups and an archive over power
-//! cuts (`archive`).
+//! cuts (`archive`); members that join and leave over both (`members`).
 
 mod archive;
 mod crash;
 mod flips;
 mod full;
+mod members;
 mod mixed;
 mod rot;
 mod storm;
+mod world;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use runtime::sim::Disk;
-use runtime::{Config, IoCounters, RingChoice, Runtime};
+use runtime::IoCounters;
 use stdx::Prng;
 
 pub use flips::{FlipReport, Flips, Place};
+pub use world::{Report, out_of_place_seed};
 
-use crate::places::Layout;
 use crate::pool::PoolStats;
-use crate::store::{Store, StoreOptions};
+use crate::store::Store;
 use crate::tree::Tree;
 use crate::tree::cursor::Direction;
 use crate::tree_id::TreeId;
-
-/// What the runs of some seeds have done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Seeds.
-    pub seeds: u64,
-    /// Operations whose answers were compared with the model.
-    pub operations: u64,
-    /// Tasks dropped at a suspension.
-    pub cancels: u64,
-    /// Power cuts, those inside recovery included.
-    pub crashes: u64,
-    /// Power cuts behind which the recovery was cut short three times, at a write of its own each time.
-    pub chains: u64,
-    /// Commits that recovery has found behind the point of a checkpoint without a header.
-    pub behind: u64,
-    /// Runs in which a write or sync failed.
-    pub failed_writes: u64,
-    /// Operations that found the disk full, and were repeated.
-    pub refusals: u64,
-    /// Bits flipped on the medium.
-    pub flips: u64,
-    /// Flips that were reported as damage; all others changed nothing.
-    pub flips_detected: u64,
-    /// Fingerprint of all decisions: equal for equal seeds.
-    pub trace_hash: u64,
-}
-
-impl AddAssign for Report {
-    fn add_assign(&mut self, other: Report) {
-        self.seeds += other.seeds;
-        self.operations += other.operations;
-        self.cancels += other.cancels;
-        self.crashes += other.crashes;
-        self.chains += other.chains;
-        self.behind += other.behind;
-        self.failed_writes += other.failed_writes;
-        self.refusals += other.refusals;
-        self.flips += other.flips;
-        self.flips_detected += other.flips_detected;
-        self.trace_hash = self.trace_hash.rotate_left(7) ^ other.trace_hash;
-    }
-}
+use world::{GEOMETRY, PATH, ensure, layout_of, options, options_for, out_of_place, world};
 
 /// A run that showed a defect. The seed alone repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +56,15 @@ impl std::error::Error for Failure {}
 /// The first defect found.
 pub fn run(seed: u64) -> Result<Report, Failure> {
     let mut report = Report { seeds: 1, ..Report::default() };
-    let scenarios =
-        [mixed::run, crash::run_once, crash::run_with_failures, full::run, rot::run, archive::run];
+    let scenarios = [
+        mixed::run,
+        crash::run_once,
+        crash::run_with_failures,
+        full::run,
+        rot::run,
+        archive::run,
+        members::run,
+    ];
     for scenario in scenarios {
         report += attempt(seed, || scenario(seed))?;
     }
@@ -129,6 +93,14 @@ pub fn full_everywhere(seed: u64) -> Result<Report, Failure> {
 /// The first defect found.
 pub fn archive_over_power_cuts(seed: u64) -> Result<Report, Failure> {
     attempt(seed, || archive::run(seed))
+}
+
+/// Lets members of a store come and go over a power cut, failing writes and syncs.
+///
+/// # Errors
+/// The first defect found.
+pub fn members_come_and_go(seed: u64) -> Result<Report, Failure> {
+    attempt(seed, || members::run(seed))
 }
 
 /// Flips `bit_count` random bits in each page of a store, one at a time.
@@ -161,81 +133,11 @@ pub fn attempt<T>(seed: u64, scenario: impl FnOnce() -> Result<T, String>) -> Re
     outcome.map_err(|what| Failure { seed, what })
 }
 
-/// Name of the database in each simulated world.
-const PATH: &str = "/db";
-
 /// Entries of a tree, as the model has them.
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// All trees of a store.
 type State = BTreeMap<TreeId, Rows>;
-
-/// Runs `make` in a world of its own around `disk`.
-fn world<T, F>(disk: &Disk, seed: u64, make: impl FnOnce() -> F + Send + 'static) -> T
-where
-    T: Send + 'static,
-    F: Future<Output = T> + 'static,
-{
-    let config = Config {
-        workers: 1 + (seed % 3) as usize,
-        ring: RingChoice::Sim(disk.clone()),
-        seed,
-        attack: seed.is_multiple_of(2),
-        pin: false,
-        ..Config::default()
-    };
-    let runtime = Runtime::start(config).expect("a simulated runtime starts");
-    runtime.block_on(make)
-}
-
-fn options(frames: usize) -> StoreOptions {
-    StoreOptions { pool_bytes: frames * 4096, ..StoreOptions::default() }
-}
-
-/// True if the runs of a seed have a file whose pages lie out of place: those of every other five.
-fn is_out_of_place(seed: u64) -> bool {
-    seed / 5 % 2 == 1
-}
-
-/// The seed with this number among those of files whose pages lie out of place.
-pub fn out_of_place_seed(number: u64) -> u64 {
-    let seed = number / 5 * 10 + 5 + number % 5;
-    assert!(is_out_of_place(seed), "seed {seed} is of a file with pages in place");
-    seed
-}
-
-/// The same with the layout of this seed.
-fn options_for(seed: u64, frames: usize) -> StoreOptions {
-    let fill_percent = FILL_PERCENT[(seed / 3 % 3) as usize];
-    StoreOptions { layout: layout_of(seed), fill_percent, ..options(frames) }
-}
-
-/// How full extents are kept: so full that the cleaner has always something to do, or less.
-const FILL_PERCENT: [u32; 3] = [60, 75, 90];
-
-/// The layout of a seed's files. `DOVETAIL_LAYOUT` says it for all seeds.
-fn layout_of(seed: u64) -> Layout {
-    let is_out_of_place = match std::env::var("DOVETAIL_LAYOUT").as_deref() {
-        Ok("out-of-place") => true,
-        Ok("in-place") => false,
-        _ => self::is_out_of_place(seed),
-    };
-    if is_out_of_place { self::out_of_place(seed) } else { Layout::InPlace }
-}
-
-/// The layout out of place, with the extents of this seed.
-fn out_of_place(seed: u64) -> Layout {
-    Layout::OutOfPlace { extent_pages: EXTENT_PAGES[(seed / 7 % 3) as usize] }
-}
-
-/// Pages of the extents of files whose pages lie out of place: few, so that they are used again and
-/// again.
-const EXTENT_PAGES: [u32; 3] = [8, 16, 64];
-
-/// Fails with `what` unless `holds`.
-fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(what()) }
-}
 
 /// A key: few different ones, with long common beginnings and trailing zeros now and then.
 fn random_key(prng: &mut Prng) -> Vec<u8> {

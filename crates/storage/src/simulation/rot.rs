@@ -5,19 +5,25 @@ use stdx::Prng;
 
 use super::{PATH, Report, State, ensure, options_for, random_rows, state_of, world};
 use crate::error::Result;
-use crate::store::Store;
+use crate::store::{Store, StoreOptions};
+use crate::volume::VolumeOptions;
 
 /// Flips of one run.
 const FLIP_COUNT: u64 = 12;
 
 const PAGE_BYTES: u64 = 4096;
 
+/// In one file, of which each page is damaged.
+fn options_of(seed: u64) -> StoreOptions {
+    StoreOptions { volume: VolumeOptions::default(), ..options_for(seed, 256) }
+}
+
 /// A disk with a store at rest, all of it synced, and what the store holds.
 fn build(seed: u64) -> Result<(Disk, State)> {
     let disk = Disk::new(seed);
     let state = world(&disk, seed, move || async move {
         let mut prng = Prng::new(seed);
-        let store = Store::create(PATH.as_ref(), options_for(seed, 256)).await?;
+        let store = Store::create(PATH.as_ref(), options_of(seed)).await?;
         for round in 0..3 {
             let id = store.create_tree().await?;
             let tree = store.tree(id)?;
@@ -50,7 +56,7 @@ fn flip(
     let copy = disk.crash(seed);
     ensure(copy.rot(PATH, at, 1 << bit), || format!("there is no byte {at}"))?;
     let found = world(&copy, seed, move || async move {
-        let store = Store::open(PATH.as_ref(), options_for(seed, 256)).await?;
+        let store = Store::open(PATH.as_ref(), options_of(seed)).await?;
         let state = state_of(&store).await?;
         store.verify().await?;
         Ok::<_, crate::error::StorageError>(state)

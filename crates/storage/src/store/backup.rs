@@ -13,6 +13,7 @@ use runtime::fs::{self, File, OpenOptions};
 
 use super::{Store, StoreInner};
 use crate::error::{Result, StorageError};
+use crate::volume::Volume;
 
 /// Is told of bytes that are written, and says whether to go on.
 pub type CopyProgress = Arc<dyn Fn(u64) -> bool + Send + Sync>;
@@ -124,7 +125,7 @@ impl StoreInner {
     }
 }
 
-async fn copy_piece(from: &File, to: &File, offset: u64, len: u64) -> Result<()> {
+async fn copy_piece(from: &Volume, to: &File, offset: u64, len: u64) -> Result<()> {
     let (read, piece) = from.read_exact_at(IoBuf::alloc(len as usize), offset).await;
     read.map_err(|error| StorageError::io("read the database file", &error))?;
     let (written, _) = to.write_all_at(piece, offset).await;

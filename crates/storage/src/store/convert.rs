@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use runtime::IoBuf;
-use runtime::fs::File;
 
 use super::checkpoint::meta_of;
 use super::open::{assemble, open};
@@ -25,6 +24,7 @@ use crate::page;
 use crate::page_map::Claim;
 use crate::places::{Entry, Layout, PlaceRecords};
 use crate::pool::memory::PAGE_COUNT_MAX;
+use crate::volume::Volume;
 use cover::{Cover, between};
 
 /// Pages that are read in one request: 1 MiB of pages of 4 KiB.
@@ -96,7 +96,7 @@ fn no_room(error: StorageError) -> StorageError {
 /// A file with pages in place: its last checkpoint, which has settled and has nothing logged
 /// behind it.
 struct Old {
-    file: File,
+    file: Volume,
     header: Header,
     directory: Arc<Directory>,
     /// Runs that are no pages of trees.
@@ -237,7 +237,7 @@ fn pieces(run: Extent) -> impl Iterator<Item = Extent> {
 ///
 /// # Errors
 /// `Corrupt` with the first one that is damaged; `Io`.
-async fn read_run(file: &File, page_size: usize, run: Extent) -> Result<IoBuf> {
+async fn read_run(file: &Volume, page_size: usize, run: Extent) -> Result<IoBuf> {
     let offset = u64::from(run.start) * page_size as u64;
     let mut attempts = 0;
     let images = loop {

@@ -6,6 +6,7 @@ mod checkpoint;
 mod cleaner;
 mod convert;
 pub(crate) mod draft;
+pub(crate) mod members;
 pub(crate) mod open;
 pub(crate) mod placed;
 pub(crate) mod progress;
@@ -47,6 +48,7 @@ use crate::syncs::Syncs;
 use crate::tree::Tree;
 use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
+use crate::volume::VolumeOptions;
 
 /// Pages that [`Store::warm`] reads before it waits for them.
 const WARM_AT_ONCE: usize = 4096;
@@ -74,6 +76,8 @@ pub struct StoreOptions {
     pub fill_percent: u32,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,
+    /// Which files or devices the database lies on besides the one that it is opened by.
+    pub volume: VolumeOptions,
     /// The file is only read, and stays as it is: what is written, recovery included, goes to a
     /// scratch file that is gone with the store.
     pub unchanged: bool,
@@ -96,6 +100,7 @@ impl Default for StoreOptions {
             layout: Layout::InPlace,
             fill_percent: 60,
             archive: None,
+            volume: VolumeOptions::default(),
             unchanged: false,
             followed: false,
             reserve: false,

@@ -18,9 +18,11 @@ use crate::archive::Archive;
 use crate::archive::attach::attach;
 use crate::archive::write::Settled;
 use crate::directory::Directory;
-use crate::error::{Damage, Result, StorageError};
+use crate::error::{Damage, MemberFault, Result, StorageError};
 use crate::gate::fair_lock::FairLock;
-use crate::header::{self, DoubleWrite, Header, IN_PLACE_VERSION, OUT_OF_PLACE_VERSION};
+use crate::header::{
+    self, DoubleWrite, Header, IN_PLACE_VERSION, LABEL_VERSION, OUT_OF_PLACE_VERSION,
+};
 use crate::log::Log;
 use crate::log::place::LogPlace;
 use crate::log::recover::{self, Entries, Logged};
@@ -33,6 +35,7 @@ use crate::space::Space;
 use crate::syncs::Syncs;
 use crate::tree::shared::TreeShared;
 use crate::tree_id::TreeId;
+use crate::volume::{self, Opening, Volume};
 
 /// Number of the catalog tree in files that this program creates.
 const CATALOG: TreeId = TreeId(1);
@@ -45,8 +48,16 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
     placed::check(options.layout, options)?;
-    let file = open_file(path, options, true).await?;
-    let created = match create_in(file, path, options).await {
+    let (file, made) = match volume::open::wants_labels(path, &options.volume).await? {
+        true => volume::open::create(path, &options.volume, opening(options)).await?,
+        false => (Volume::from(open_file(path, options, true).await?), vec![path.to_owned()]),
+    };
+    let created = create_in(file.clone(), path, options).await;
+    if created.is_err() {
+        file.erase_devices().await;
+    }
+    drop(file);
+    let created = match created {
         // The archive begins with what a file has.
         Ok(store) if options.archive.is_some() => {
             store.close().await;
@@ -55,13 +66,13 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
         created => created,
     };
     if created.is_err() {
-        // It holds nothing, and would be in the way of the next attempt.
-        drop(fs::remove(path).await);
+        // They hold nothing, and would be in the way of the next attempt.
+        volume::open::remove_all(&made).await;
     }
     created
 }
 
-async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<Store> {
+async fn create_in(file: Volume, path: &Path, options: &StoreOptions) -> Result<Store> {
     let (version, extent_pages) = match options.layout {
         Layout::InPlace => (IN_PLACE_VERSION, 0),
         Layout::OutOfPlace { extent_pages } => (OUT_OF_PLACE_VERSION, extent_pages),
@@ -101,8 +112,8 @@ pub(super) async fn open(
     options: &StoreOptions,
     progress: &Arc<RecoveryProgress>,
 ) -> Result<Store> {
-    let file = open_synced(path, options).await?;
-    let Slots { mut header, slot, alike, other } = read_header(&file).await?;
+    let (file, slots) = open_with_slots(path, options).await?;
+    let Slots { mut header, slot, alike, other } = slots;
     check_length(&file, &header).await?;
     let mut double_written = vec![];
     if header.double_write.pages > 0 {
@@ -199,16 +210,38 @@ fn check_catalog(store: Store) -> Result<Store> {
     Err(StorageError::Corrupt { pid, reason: Damage::Directory })
 }
 
-/// Opens a file that exists. Nothing of it that an earlier process wrote and did not sync is read
-/// as if it were durable.
-async fn open_synced(path: &Path, options: &StoreOptions) -> Result<File> {
+/// Opens a file that exists, with its members if it has any, and reads the header slots.
+pub(super) async fn open_with_slots(
+    path: &Path,
+    options: &StoreOptions,
+) -> Result<(Volume, Slots)> {
     let file = open_file(path, options, false).await?;
-    let synced = file.sync_data().await;
-    synced.map_err(|error| StorageError::io("sync the database file", &error))?;
-    Ok(file)
+    let volume = Volume::from(file.clone());
+    sync(&volume).await?;
+    match read_header(&volume).await {
+        Err(StorageError::NewerVersion { found: LABEL_VERSION, .. }) => {}
+        Ok(_) if !options.volume.members.is_empty() => {
+            return Err(StorageError::Member(MemberFault::OneFile));
+        }
+        slots => return Ok((volume, slots?)),
+    }
+    let members = volume::open::open(file, path, &options.volume, opening(options)).await?;
+    sync(&members).await?;
+    let slots = read_header(&members).await?;
+    Ok((members, slots))
 }
 
-async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
+/// Nothing of a file that an earlier process wrote and did not sync is read as if it were durable.
+async fn sync(volume: &Volume) -> Result<()> {
+    let synced = volume.sync_data().await;
+    synced.map_err(|error| StorageError::io("sync the database file", &error))
+}
+
+pub(super) fn opening(options: &StoreOptions) -> Opening {
+    Opening { direct: options.direct, unchanged: options.unchanged }
+}
+
+pub(super) async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
     // Who follows an archive has the lock, and room beside the file.
     let scratch = if options.followed { Scratch::Beside } else { Scratch::Temporary };
     let open = OpenOptions {
@@ -227,7 +260,7 @@ async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<
 }
 
 pub(super) fn assemble(
-    file: File,
+    file: Volume,
     options: &StoreOptions,
     (header, map): (Header, Vec<Entry>),
     directory: &Arc<Directory>,
@@ -287,13 +320,13 @@ pub(super) fn assemble(
     Ok(Store { inner: Arc::new(inner) })
 }
 
-fn durability(options: &StoreOptions, file: &File) -> Durability {
+fn durability(options: &StoreOptions, file: &Volume) -> Durability {
     let by_default = if file.heeds_dsync() { Durability::Flag } else { Durability::Sync };
     options.log_durability.unwrap_or(by_default)
 }
 
 /// What the two slots say.
-struct Slots {
+pub(super) struct Slots {
     /// The header that counts.
     header: Header,
     /// The slot that holds it.
@@ -308,12 +341,12 @@ struct Slots {
 ///
 /// # Errors
 /// Those of opening it.
-pub(crate) async fn header_of(file: &File) -> Result<Header> {
+pub(crate) async fn header_of(file: &Volume) -> Result<Header> {
     let header = read_header(file).await?.header;
     check_length(file, &header).await.map(|()| header)
 }
 
-async fn read_header(file: &File) -> Result<Slots> {
+async fn read_header(file: &Volume) -> Result<Slots> {
     let first = read_slot(file, 0).await?;
     let first = first.map_or(Err(StorageError::NotADatabase), |slot| header::decode(&slot, 0));
     let candidates = match &first {
@@ -343,7 +376,7 @@ async fn read_header(file: &File) -> Result<Slots> {
 }
 
 /// The bytes of a slot, `None` when the file ends before.
-async fn read_slot(file: &File, offset: u64) -> Result<Option<Vec<u8>>> {
+async fn read_slot(file: &Volume, offset: u64) -> Result<Option<Vec<u8>>> {
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -359,7 +392,7 @@ async fn read_slot(file: &File, offset: u64) -> Result<Option<Vec<u8>>> {
     }
 }
 
-async fn check_length(file: &File, header: &Header) -> Result<()> {
+async fn check_length(file: &Volume, header: &Header) -> Result<()> {
     let found = file.len().await;
     let found_bytes =
         found.map_err(|error| StorageError::io("ask for the file's length", &error))?;
@@ -374,7 +407,7 @@ async fn check_length(file: &File, header: &Header) -> Result<()> {
 ///
 /// Which pages these are.
 pub(crate) async fn replay(
-    file: &File,
+    file: &Volume,
     header: &Header,
     progress: &RecoveryProgress,
 ) -> Result<Vec<PageId>> {
@@ -414,7 +447,12 @@ fn chunks(double_write: DoubleWrite) -> impl Iterator<Item = (PageId, u32)> {
     starts.map(move |at| (double_write.pid + at, REPLAY_PAGES.min(double_write.pages - at)))
 }
 
-async fn read_pages(file: &File, page_size: u32, start: PageId, pages: u32) -> Result<Vec<IoBuf>> {
+async fn read_pages(
+    file: &Volume,
+    page_size: u32,
+    start: PageId,
+    pages: u32,
+) -> Result<Vec<IoBuf>> {
     let mut images = Vec::new();
     for pid in start..start + pages {
         images.push(read_page(file, page_size, pid).await?);
@@ -423,7 +461,7 @@ async fn read_pages(file: &File, page_size: u32, start: PageId, pages: u32) -> R
 }
 
 /// Reads a page outside of the pool, twice if need be, unchecked.
-async fn read_page(file: &File, page_size: u32, pid: PageId) -> Result<IoBuf> {
+async fn read_page(file: &Volume, page_size: u32, pid: PageId) -> Result<IoBuf> {
     let offset = u64::from(pid) * u64::from(page_size);
     let mut attempts = 0;
     loop {
@@ -441,7 +479,7 @@ async fn read_page(file: &File, page_size: u32, pid: PageId) -> Result<IoBuf> {
 /// Pages that lie elsewhere than in the checkpoint before, if the other slot has that one: nothing
 /// of it was given away before both slots are alike.
 async fn moved_since(
-    file: &File,
+    file: &Volume,
     other: Option<&Header>,
     header: &Header,
     map: &[Entry],
@@ -454,7 +492,7 @@ async fn moved_since(
     Some(moved.map(|(pid, _)| pid).collect())
 }
 
-pub(crate) async fn read_directory(file: &File, header: &Header) -> Result<Directory> {
+pub(crate) async fn read_directory(file: &Volume, header: &Header) -> Result<Directory> {
     let mut payload = Vec::new();
     for pid in header.meta_pid..header.meta_pid.saturating_add(header.meta_pages) {
         let image = read_page(file, header.page_size, pid).await?;

@@ -20,7 +20,7 @@ fn outcomes(seed: u64, fails: bool, way: Option<Durability>) -> [bool; 3] {
         let file = File::open("/file", open).await.expect("a file");
         let written = file.write_all_at(IoBuf::alloc(4096), 0).await.0;
         written.expect("there is space");
-        let syncs = Syncs::new(file);
+        let syncs = Syncs::new(file.into());
         if fails {
             let next = disk.op_count() + 1;
             disk.faults(FaultPlan { fail_op: Some((next, EIO)), ..FaultPlan::default() });

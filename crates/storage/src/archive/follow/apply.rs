@@ -24,7 +24,7 @@ const WRITE: &str = "write to the replica";
 
 /// Makes a backup a copy that follows.
 pub(super) async fn begin(path: &Path, file: &File) -> Result<Marker> {
-    let found = header_of(file).await?;
+    let found = header_of(&file.clone().into()).await?;
     if found.archive == 0 {
         return Err(FollowError::NotArchived);
     }
@@ -32,7 +32,7 @@ pub(super) async fn begin(path: &Path, file: &File) -> Result<Marker> {
         return Err(FollowError::Layout);
     }
     if found.double_write.pages > 0 {
-        replay(file, &found, &RecoveryProgress::default()).await?;
+        replay(&file.clone().into(), &found, &RecoveryProgress::default()).await?;
     }
     let marker = Marker { line: found.archive, checkpoint: found.checkpoint };
     marker.write(path).await?;
@@ -42,7 +42,7 @@ pub(super) async fn begin(path: &Path, file: &File) -> Result<Marker> {
 
 /// Goes on with a copy that follows already.
 pub(super) async fn begun(path: &Path, file: &File, marker: Marker) -> Result<Marker> {
-    let Ok(header) = header_of(file).await else { return Ok(marker) };
+    let Ok(header) = header_of(&file.clone().into()).await else { return Ok(marker) };
     // It was left before its header was that of a copy.
     if header.archive == marker.line {
         return begin(path, file).await;
@@ -105,7 +105,7 @@ async fn put_segment(
         let page_size = u64::from(last.page_size);
         keep(stores, pid * page_size, pages * page_size).await?;
     }
-    put_log(&next.survey.frame_bytes, &last, file).await?;
+    put_log(&next.survey.frame_bytes, &last, &file.clone().into()).await?;
     sync(file).await?;
     put_header(file, &last).await?;
     let SegmentId { line, checkpoint } = next.id();
@@ -133,14 +133,14 @@ async fn put_pages(
             let offset = u64::from(run[0].0) * page_size as u64;
             keep(stores, offset, (run.len() * page_size) as u64).await?;
         }
-        put_images(file, page_size, images).await?;
+        put_images(&file.clone().into(), page_size, images).await?;
     }
     Ok(())
 }
 
 async fn keep(stores: &[Arc<StoreInner>], offset: u64, len: u64) -> Result<()> {
     for store in stores {
-        let kept = store.pool.file().keep(offset, len).await;
+        let kept = store.pool.file().only_file().keep(offset, len).await;
         kept.map_err(failed("keep pages for who reads the replica"))?;
     }
     Ok(())
@@ -149,7 +149,7 @@ async fn keep(stores: &[Arc<StoreInner>], offset: u64, len: u64) -> Result<()> {
 /// Puts the frames from a byte on into the log; all of the run when that is the first one.
 pub(super) async fn frames(file: &File, header: &Header, all: &[u8], from: usize) -> Result<()> {
     if from == 0 {
-        return Ok(put_log(all, header, file).await?);
+        return Ok(put_log(all, header, &file.clone().into()).await?);
     }
     let begin = u64::from(header.log.pid) * u64::from(header.page_size);
     let end = u64::from(header.log.pages) * u64::from(header.page_size);
