@@ -186,6 +186,14 @@ class Client:
         finally:
             path.unlink(missing_ok=True)
 
+    def member(self):
+        """A database in one file takes members only while nobody has it open."""
+        try:
+            self.run("alter database drop member '/no/such/member'")
+        except wire.Refused as refused:
+            if refused.state != "22023":
+                raise
+
     def role(self):
         self.run("create role made_role")
         self.run("grant select on t to made_role")
@@ -229,6 +237,7 @@ KINDS = {
     "SET": turns("set work_mem = '1MB'", "set execution_mode = static"), "SHOW": turns("show work_mem"),
     "RESET": turns("reset work_mem", "reset all"), "CHECK DATABASE": turns("check database"),
     "CHECKPOINT": turns("checkpoint"), "BACKUP": Client.back_up,
+    "ALTER DATABASE": Client.member,
     "SECRET": turns("create or replace secret made_key (type s3, key_id 'a', secret 'b')", "drop secret if exists made_key"),
     "DEALLOCATE": turns("prepare gone_soon as select count(*) from t", "deallocate gone_soon"),
     "DISCARD": turns("discard all", "discard plans"),

@@ -230,8 +230,21 @@ const MATRIX: &[(&str, &str, &str)] = &[
     ("discard all", "", "yyyy"),
 ];
 
-/// Kinds that need the server's protocol, and no privilege; or that stand behind a `PREPARE` above.
-const ELSEWHERE: &[&str] = &["TRANSACTION", "DEALLOCATE", "EXECUTE", "CURSOR", "LOCK TABLE"];
+/// Kinds that need the server's protocol, and no privilege; or that stand behind a `PREPARE` above;
+/// or that a database in one file refuses to everybody.
+const ELSEWHERE: &[&str] =
+    &["TRANSACTION", "DEALLOCATE", "EXECUTE", "CURSOR", "LOCK TABLE", "ALTER DATABASE"];
+
+#[test]
+fn members_are_for_superusers() {
+    let database = Database::new("members").copy();
+    for (role, state) in [("nobody", "42501"), ("own", "42501"), ("boss", "22023")] {
+        let mut session = database.session();
+        session.log_in(role, 1).expect("logged in");
+        let refused = session.execute("alter database add member '/no/such/member'");
+        assert_eq!(refused.expect_err("there is one file").state.0, state, "{role}");
+    }
+}
 
 #[test]
 fn each_kind_of_statement_is_allowed_to_whom_the_matrix_says() {

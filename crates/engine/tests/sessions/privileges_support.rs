@@ -39,7 +39,7 @@ impl Database {
         Database(folder)
     }
 
-    fn copy(&self) -> engine::Database {
+    pub fn copy(&self) -> engine::Database {
         let path = self.0.join("copy/t.dovetail");
         std::fs::copy(self.0.join("t.dovetail"), &path).expect("a copy");
         engine::Database::open(&path, options()).expect("opened")

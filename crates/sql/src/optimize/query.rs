@@ -76,10 +76,6 @@ fn planned(
         {
             return Err(SqlError::unsupported("a parameter as the number of rows of a subquery"));
         }
-        let bound = match config.values {
-            Some(_) => crate::optimize::values::without_null_tests(bound)?,
-            None => bound,
-        };
         let mut shared = vec![];
         let mut finish = |query, name: &str| {
             let plan = finished(query, &config, options)?;
@@ -103,6 +99,11 @@ fn finished(
     config: &Config,
     options: &PlannerOptions,
 ) -> SqlResult<LogicalPlan> {
+    // Behind who finds shared queries, by where they lie in memory.
+    let bound = match config.values {
+        Some(_) => crate::optimize::values::without_null_tests(bound)?,
+        None => bound,
+    };
     let bound = sorted::without_unseen(bound).and_then(sorted::with_named).map_err(from_library)?;
     let bound = folded(bound)?;
     let bound = system::without_empty(bound, config)?;

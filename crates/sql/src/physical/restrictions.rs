@@ -104,10 +104,8 @@ fn demanded(demand: Demand) -> Option<(usize, RestrictionTest, bool)> {
         }
         DemandKind::OneOf(values) => RestrictionTest::OneOf(values),
         DemandKind::Between(lower, upper) => RestrictionTest::Between(lower, upper),
-        DemandKind::Beyond(row) => {
-            let (lower, upper) = row.first_column();
-            return Some((demand.column, RestrictionTest::Between(lower, upper), false));
-        }
+        // It is about several columns.
+        DemandKind::Beyond(_) => return None,
     };
     Some((demand.column, test, demand.complete))
 }

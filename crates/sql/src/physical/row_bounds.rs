@@ -125,15 +125,6 @@ impl RowBound {
         KeyRange { prefix, lower, upper }
     }
 
-    /// The bounds of its first column.
-    pub(super) fn first_column(&self) -> (Bound<ScalarValue>, Bound<ScalarValue>) {
-        let near = Bound::Included(self.values[0].clone());
-        match self.is_above {
-            true => (near, Bound::Unbounded),
-            false => (Bound::Unbounded, near),
-        }
-    }
-
     /// True if greater rows are wanted: its bound is a lower one.
     pub(super) fn is_above(&self) -> bool {
         self.is_above
