@@ -349,7 +349,9 @@ pub(crate) async fn few_cells(
         Mode::Serial | Mode::Static { .. } => Depth::One,
         Mode::OutOfOrder => Depth::Many,
     };
-    let tables = ProgramTables { catalog, depth, io: IoCounters::default() };
+    let given = |id, columns: &[usize]| catalog.part_rows(id, columns);
+    let (snapshot, given) = (catalog.snapshot(), &given);
+    let tables = ProgramTables { snapshot, given, depth, io: IoCounters::default() };
     let run = exec::run_program(plan, program, &tables);
     let found = unless_cancelled(&watch.cancel, run).await?;
     if calls_functions(plan) {

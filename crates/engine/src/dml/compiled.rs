@@ -99,8 +99,12 @@ async fn meant(
     values: &Cells,
 ) -> SqlResult<Option<Cells>> {
     let Some((index, key)) = execution.key() else { return Ok(None) };
-    let tables =
-        ProgramTables { catalog: &writing.catalog, depth: Depth::Many, io: IoCounters::default() };
+    let tables = ProgramTables {
+        snapshot: writing.snapshot(),
+        given: &|_, _| None,
+        depth: Depth::Many,
+        io: IoCounters::default(),
+    };
     let found = match tables.with_key(entry, (index, &key), ROOM).await {
         Ok(found) => found,
         Err(Stopped::TooMany) => return Ok(None),

@@ -3,7 +3,9 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use exec::{Found, LocalFuture, Room, RowTables, Stopped};
+use plan::catalog::TableId;
 use plan::{Access, First, IndexRef, KeyRange, LookupJoin, ScalarValue, Scan};
 use runtime::IoCounters;
 use storage::{Depth, Direction};
@@ -17,11 +19,15 @@ use types::{SqlError, SqlResult, SqlState};
 use super::keys::{beginning_with, bounds, encode};
 use super::rows::RowKeys;
 use crate::catalog::entry::TableEntry;
-use crate::system::catalog::SystemCatalog;
+use crate::catalog::snapshot::Snapshot;
 
-/// The tables of a catalog.
+/// The rows that a part of the statement has given, the columns at these places.
+pub(crate) type Given<'a> = &'a dyn Fn(TableId, &[usize]) -> Option<SqlResult<RecordBatch>>;
+
+/// The tables of a snapshot, and rows that parts of the statement have given.
 pub(crate) struct ProgramTables<'a> {
-    pub(crate) catalog: &'a SystemCatalog,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) given: Given<'a>,
     /// Requests that a list of keys may have in flight.
     pub(crate) depth: Depth,
     /// Where reads are counted.
@@ -126,7 +132,7 @@ impl Entries for Taken<'_> {
 
 impl ProgramTables<'_> {
     fn entry(&self, table: &plan::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
-        let found = self.catalog.snapshot().table_by_id(table.id);
+        let found = self.snapshot.table_by_id(table.id);
         found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
     }
 
@@ -142,7 +148,7 @@ impl ProgramTables<'_> {
             true => Read::Keys(RowKeys::new(entry, &layout)),
             false => Read::Rows(RowReader::new(layout.clone(), columns), columns.len()),
         };
-        Reader { tree: self.catalog.snapshot().visible(tree), layout, entries }
+        Reader { tree: self.snapshot.visible(tree), layout, entries }
     }
 
     async fn scanned(&self, scan: &Scan, access: &Access, room: Room) -> Result<Cells, Stopped> {
@@ -173,7 +179,7 @@ impl ProgramTables<'_> {
 
     /// Rows that a part of the statement has given.
     fn given(&self, scan: &Scan, room: Room) -> Result<Cells, Stopped> {
-        let given = self.catalog.part_rows(scan.table.id, &scan.columns);
+        let given = (self.given)(scan.table.id, &scan.columns);
         let given = given.ok_or_else(|| SqlError::internal("a part has given no rows"))??;
         if given.num_rows() > room.rows {
             return Err(Stopped::TooMany);

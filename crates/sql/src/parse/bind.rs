@@ -37,6 +37,11 @@ impl Template {
         }
     }
 
+    /// True if it is a `WITH` that changes rows: each of its parts has a plan.
+    pub fn has_parts(&self) -> bool {
+        self.part.is_none() && matches!(self.known(), Some(Statement::WithWrites(_)))
+    }
+
     /// The statement with its parameters left as they are.
     pub(crate) fn unbound(&self) -> SqlResult<Statement> {
         if let Some(known) = self.known() {

@@ -8,7 +8,6 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::tokens::Tokens;
 use crate::parse::split;
-use crate::parse::statement::Statement;
 use crate::parse::statement::kept::Kept;
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
@@ -55,7 +54,7 @@ impl Template {
     }
 
     /// A part of a `WITH` that changes rows as a statement.
-    pub(in crate::parse) fn of_part(&self, part: usize) -> Template {
+    pub(crate) fn of_part(&self, part: usize) -> Template {
         Template { part: Some(part), ..self.clone() }
     }
 
@@ -64,12 +63,6 @@ impl Template {
         let first = self.tokens.first().map(|token| &token.token);
         let changes = |k| matches!(k, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE);
         matches!(first, Some(Token::Word(word)) if changes(word.keyword))
-    }
-
-    /// True if it is a `WITH` that changes rows: each of its parts has a plan.
-    pub fn has_parts(&self) -> bool {
-        let known = self.statement.get().and_then(Kept::get);
-        self.part.is_none() && matches!(known, Some(Statement::WithWrites(_)))
     }
 
     /// True if reading it again takes long.
