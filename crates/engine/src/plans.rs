@@ -13,12 +13,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plan::Plan;
-use sql::{Bound, Generic, PlannerOptions};
+use sql::{Bound, Generic, Parameter, PlannerOptions};
 use types::zone::Zone;
 use types::{LogicalType, SqlResult, SqlState};
 
 use crate::prepared::Switches;
-use crate::recent::{Recent, Texted, long_texts_max};
+use crate::recent::{LONG_TEXTS_BYTES_MIN, Recent, Texted, long_texts_max};
 use crate::system::catalog::SystemCatalog;
 
 /// Statements that are known. A generic plan of a join takes some 20 KiB, with two physical ones
@@ -29,8 +29,9 @@ const PLANS_MAX: usize = 256;
 /// all values that was made with more of them keeps these and is counted with them.
 const FEW_VALUES_BYTES: usize = 4 << 10;
 
-/// Bytes of values that a plan for all values is used with, at most.
-const VALUES_BYTES_MAX: usize = 128 << 10;
+/// Bytes of values that a plan for all values is used with, at most: its ranges are found on a
+/// worker, a millisecond for some thousand keys.
+const VALUES_BYTES_MAX: usize = LONG_TEXTS_BYTES_MIN;
 
 /// A byte of values takes so much less of a kept plan than one of the text: three bytes instead of
 /// 240.
@@ -52,6 +53,21 @@ pub(crate) struct Key {
     pub(crate) switches: Switches,
     /// The bytes of the values as a power of two, if they are many.
     pub(crate) values_bytes: Option<usize>,
+}
+
+/// True if an execution with so many bytes of values is planned for these alone.
+pub(crate) fn are_too_many(values_bytes: usize) -> bool {
+    values_bytes > VALUES_BYTES_MAX
+}
+
+/// True if a plan with these values is made beside the workers.
+pub(crate) fn are_many(values: &[Parameter]) -> bool {
+    bytes_of(values) > FEW_VALUES_BYTES
+}
+
+/// Bytes of the texts and byte strings among values.
+pub(crate) fn bytes_of(values: &[Parameter]) -> usize {
+    values.iter().map(Parameter::bytes).sum()
 }
 
 impl Key {
@@ -94,12 +110,6 @@ impl Plans {
     /// True if a text of so many bytes has no place here: it is planned each time.
     pub(crate) fn is_too_long(&self, bytes: usize) -> bool {
         bytes > self.long_bytes_max
-    }
-
-    /// True if an execution with so many bytes of values is planned for these: what is done with them
-    /// by a kept plan is done on a worker.
-    pub(crate) fn are_too_many(&self, bytes: usize) -> bool {
-        bytes > self.long_bytes_max.min(VALUES_BYTES_MAX)
     }
 
     fn known(&self) -> MutexGuard<'_, Recent<Key, Known>> {

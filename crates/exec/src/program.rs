@@ -25,7 +25,7 @@ use std::task::Poll;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use plan::expr::Computed;
+use plan::expr::{Computed, Foreign};
 use plan::{
     Access, Code, LookupJoin, Node, Operator, Parameters, Plan, Program, ROWS_MAX, Scan, row_of,
 };
@@ -196,7 +196,8 @@ impl Run<'_> {
                 }
             };
             breathe().await;
-            match rows.len() > ROOM.rows || rows.memory() > ROOM.bytes {
+            let is_over = rows.len() > ROOM.rows || rows.memory() > ROOM.bytes;
+            match is_over && !has_effects(&code.exprs) {
                 true => Err(Stopped::TooMany),
                 false => Ok(rows),
             }
@@ -223,6 +224,11 @@ impl Run<'_> {
         let passed = self.passed(&rows, filter)?;
         Ok(if passed.len() == rows.len() { rows } else { rows.take(&passed) })
     }
+}
+
+/// True if some of these have effects: then they are not computed again.
+fn has_effects(exprs: &[Computed]) -> bool {
+    exprs.iter().any(|expr| expr.foreign.as_ref().is_some_and(Foreign::is_volatile))
 }
 
 /// Rows of a batch.

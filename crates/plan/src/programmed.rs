@@ -24,8 +24,23 @@ const RANGE_ROWS_MAX: f64 = 256.0;
 /// The program of a plan, if there is one.
 pub fn program(root: &Node, node_count: usize) -> Option<Program> {
     let mut codes: Vec<Code> = (0..node_count).map(|_| Code::default()).collect();
-    add(root, &mut codes)?;
+    match once(root) {
+        Some(exprs) => *codes.get_mut(root.id)? = Code { exprs, ..Code::default() },
+        None => add(root, &mut codes)?,
+    }
     Some(Program::new(codes))
+}
+
+/// The expressions of a plan that is a projection of constant rows, of which some have effects.
+/// Nothing else is computed, so that no such expression is computed again by a pipeline.
+fn once(root: &Node) -> Option<Vec<Computed>> {
+    let Operator::Project { input, exprs, .. } = &root.operator else { return None };
+    let are_constant = matches!(input.operator, Operator::Values(_));
+    let are_formed = root.schema.fields().iter().all(|field| has_form(field.data_type()));
+    if !are_constant || !are_formed || !exprs.iter().any(Expr::is_volatile) {
+        return None;
+    }
+    exprs.iter().map(|expr| Computed::once(expr, &input.schema)).collect()
 }
 
 /// Adds the code of a node and of those below it; nothing where one has none.
@@ -47,7 +62,7 @@ fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
             Code { filter: Some(Computed::of(predicate, &input.schema)?), ..Code::default() }
         }
         Operator::Project { input, exprs, .. } => {
-            Code { exprs: projected(exprs, input)?, ..Code::default() }
+            Code { exprs: all(exprs.iter(), &input.schema)?, ..Code::default() }
         }
         Operator::Sort { input, keys, .. } if keys.iter().all(is_ordered) => {
             let exprs = all(keys.iter().map(|key| &key.expr), &input.schema)?;
@@ -77,8 +92,8 @@ fn add(node: &Node, codes: &mut [Code]) -> Option<()> {
     Some(())
 }
 
-/// The rows of which a projection makes arrays for the node above it: it is computed there, a vector
-/// at a time.
+/// The rows of which a projection makes arrays for the node above it: it is computed there, a
+/// vector at a time.
 fn arrays_of<'a>(node: &Node, child: &'a Node) -> Option<&'a Node> {
     match (&node.operator, &child.operator) {
         (Operator::Unnest { .. }, Operator::Project { input, exprs, .. }) => {
@@ -91,14 +106,6 @@ fn arrays_of<'a>(node: &Node, child: &'a Node) -> Option<&'a Node> {
 
 fn all<'a>(exprs: impl Iterator<Item = &'a Expr>, input: &SchemaRef) -> Option<Vec<Computed>> {
     exprs.map(|expr| Computed::of(expr, input)).collect()
-}
-
-/// Over constant rows, which are few for sure, an expression may have effects: it is computed once.
-fn projected(exprs: &[Expr], input: &Node) -> Option<Vec<Computed>> {
-    match input.operator {
-        Operator::Values(_) => exprs.iter().map(|it| Computed::once(it, &input.schema)).collect(),
-        _ => all(exprs.iter(), &input.schema),
-    }
 }
 
 fn maybe(expr: Option<&Expr>, input: &SchemaRef) -> Option<Option<Computed>> {

@@ -11,8 +11,9 @@
 //!   unknown type.
 //! - *The catalog*: whatever the binder has asked it is asked again before each use ([`depends`]): tables with
 //!   their indexes, constraints and statistics, views with their queries, the right to read them, also of the
-//!   owners of views, and which functions there are. Functions of the session are called by their names when the
-//!   plan runs. A statement about anything else (system relations, files, numbers of columns) has none.
+//!   owners of views, and which functions there are. Volatile functions of the session are called
+//!   by their names when the plan runs. A statement about anything else (system relations, other
+//!   functions of the session, files, numbers of columns) has none.
 //! - *The moment*: `now()` and its kin are parameters, too, in views as in the statement; where a literal speaks of
 //!   it there is no generic plan, for there is no moment while it is made.
 //! - *The values*: to the library parameters are opaque, and they stand only where one value is as good as

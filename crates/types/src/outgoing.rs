@@ -15,7 +15,7 @@ pub fn has_cell_text(ty: &DataType) -> bool {
         DataType::Decimal128(_, scale) => *scale >= 0,
         // Its text depends on a setting.
         DataType::Interval(_) => false,
-        // What an aggregate makes becomes a text before a client sees it.
+        // The result of an aggregate becomes a text before a client sees it.
         DataType::LargeUtf8 => false,
         _ => has_form(ty),
     }

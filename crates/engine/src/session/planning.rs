@@ -12,6 +12,7 @@ use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::catalog::entry::TableEntry;
 use crate::planning::{Planned, Planner};
+use crate::plans::are_many;
 use crate::recent::LONG_TEXT_BYTES;
 
 /// Memory of a token until its statement has run, in the lists that take the most: as a token, in
@@ -113,7 +114,7 @@ impl Session {
 
     /// Puts values into a generic plan, unless that is good no more.
     async fn plan_again(&self, bound: &Arc<Bound>, cancel: &Cancel) -> SqlResult<Planned> {
-        let is_long = bound.template.text().len() >= LONG_TEXT_BYTES;
+        let is_long = bound.template.text().len() >= LONG_TEXT_BYTES || are_many(&bound.parameters);
         let mut planned = self.planned_before(bound, &self.system_catalog(), !is_long);
         if planned.is_none() && is_long {
             planned = self.planned_beside(bound, cancel).await?;

@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::state::Session;
 use crate::planning::Planned;
-use crate::plans::{ATTEMPTS_MAX, Key, Known, Wish};
+use crate::plans::{ATTEMPTS_MAX, Key, Known, Wish, are_many, are_too_many, bytes_of};
 use crate::settings::PlanCache;
 use crate::system::catalog::SystemCatalog;
 
@@ -73,8 +73,8 @@ impl Session {
     fn plan_key(&self, template: &Template, values: &[Parameter]) -> Option<Key> {
         let typed = |value: &Parameter| Some((value.ty?, value.told, value.is_null()));
         let (plans, text_bytes) = (self.database().plans(), template.text().len());
-        let values_bytes = values.iter().map(Parameter::bytes).sum::<usize>();
-        let is_long = plans.is_too_long(text_bytes) || plans.are_too_many(values_bytes);
+        let values_bytes = bytes_of(values);
+        let is_long = plans.is_too_long(text_bytes) || are_too_many(values_bytes);
         let is_custom = self.settings.plan_cache == PlanCache::ForceCustom;
         if is_custom || is_long {
             return None;
@@ -91,7 +91,7 @@ impl Session {
     }
 
     /// How a statement is run that has a generic plan, which is good still: by a plan that is kept,
-    /// or one that is made here if that `may_plan`.
+    /// or one that is made here if that `may_plan` and there are few values.
     pub(crate) fn planned_before(
         &self,
         bound: &Bound,
@@ -101,6 +101,7 @@ impl Session {
         let generic = bound.generic().filter(|generic| generic.holds(catalog))?;
         let began = time::now();
         let _entered = types::zone::enter(self.context());
+        let may_plan = may_plan && !are_many(&bound.parameters);
         let plan = match generic.kept(&bound.parameters, catalog) {
             None if !may_plan => return None,
             None => {

@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// The columns of what comes behind the parts, where that gives none or has a plan that is kept.
+    /// The columns of the body behind the parts, where that gives none or has a plan that is kept.
     fn described_body(&self, body: &Statement) -> Option<Option<SchemaRef>> {
         let returns = match body {
             Statement::Insert(insert) => insert.returns_rows(),

@@ -74,9 +74,9 @@ const QUERIES: &[(&str, bool)] = &[
     ),
     ("select name from customer where id in (select customer from orders where id = %)", false),
     ("select id, amount from priced where customer = % order by 1", false),
-    ("select current_user, id from orders where customer = % and amount > 5", false),
     // Two literals are two parameters, of which the library does not know that they are the same.
     ("select customer = %, count(*) from orders group by customer = %", true),
+    ("select current_user, id from orders where customer = % and amount > 5", true),
     ("select id from orders where customer = % and at < timestamp 'tomorrow'", true),
 ];
 

@@ -10,7 +10,7 @@ use types::cells::{Cells, Value, value_of};
 use types::{SqlError, SqlResult};
 
 use super::limits::Small;
-use super::{ROOM, Run, Stopped};
+use super::{ROOM, Run, Stopped, has_effects};
 
 impl Run<'_> {
     /// Rows of the values of these expressions.
@@ -29,7 +29,7 @@ impl Run<'_> {
             }
             computed.end_row();
             made.reset();
-            if computed.memory() > ROOM.bytes {
+            if computed.memory() > ROOM.bytes && !has_effects(exprs) {
                 return Err(Stopped::TooMany);
             }
         }

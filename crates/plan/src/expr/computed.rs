@@ -35,8 +35,12 @@ impl Computed {
         (!expr.is_volatile()).then(|| Computed::once(expr, input)).flatten()
     }
 
-    /// The same of what may be another value each time, of rows that it is computed for once.
+    /// The same of an expression that may have effects, of rows that it is computed for once; not
+    /// of one that may be heavy, since it is computed outside of the limits of a program.
     pub fn once(expr: &Expr, input: &SchemaRef) -> Option<Computed> {
+        if expr.is_volatile() && expr.is_heavy() {
+            return None;
+        }
         let (row, foreign) = (of_row(expr, input), Foreign::of(expr, input));
         let is_either = row.is_some() || foreign.is_some();
         is_either.then_some(Computed { row, foreign })

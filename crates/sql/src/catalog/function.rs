@@ -54,8 +54,8 @@ impl SystemFunction {
 /// The functions of a session that a kept plan calls.
 pub(crate) struct Calls(pub(crate) Vec<SystemFunction>);
 
-/// The function for a plan that is kept for all sessions: it is found by its name when it is
-/// called, and is never computed while planning.
+/// A volatile function for a plan that is kept for all sessions: it is found by its name when it
+/// is called.
 pub(crate) fn called_later(function: &SystemFunction) -> SystemFunction {
     let name = function.name;
     let body = move |arguments: &[SystemValue]| {
@@ -66,7 +66,7 @@ pub(crate) fn called_later(function: &SystemFunction) -> SystemFunction {
             None => Err(SqlError::internal(format!("{name} is called outside of its session"))),
         }
     };
-    SystemFunction { strict: false, volatile: true, body: Arc::new(body), ..function.clone() }
+    SystemFunction { strict: false, body: Arc::new(body), ..function.clone() }
 }
 
 /// True if it is a function of the session or the catalog.

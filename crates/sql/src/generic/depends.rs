@@ -39,7 +39,7 @@ pub struct Depends {
     functions: Vec<String>,
     /// Rows that parts of the statement have given, by the numbers of the parts.
     given: Vec<(String, Arc<TableDef>)>,
-    /// Functions of the session that it calls.
+    /// Functions of the session that it calls, of those that may be another value each time.
     calls: Vec<String>,
     /// What may be read.
     reads: Vec<(String, Option<TableId>, Option<String>)>,
@@ -80,7 +80,7 @@ impl Depends {
         })
     }
 
-    /// Whether the catalog says the same now, but of rows that parts of the statement give.
+    /// True if the catalog says the same now, but of rows that parts of the statement give.
     pub fn hold(&self, catalog: &dyn Catalog) -> bool {
         let same = |(name, then): &(String, Option<Arc<TableDef>>)| {
             is_same(catalog.table(name).as_ref(), then.as_ref(), is_unchanged)
@@ -145,7 +145,7 @@ impl<'a> Recorder<'a> {
         Recorder { inner, noted, binds_query: AtomicBool::new(false) }
     }
 
-    /// What is asked from now on is asked for the query, and not for what is done with its rows.
+    /// From now on the query is bound, and not what is done with its rows.
     pub(super) fn begin_query(&self) {
         self.binds_query.store(true, Ordering::Relaxed);
     }
@@ -270,7 +270,8 @@ impl Catalog for Recorder<'_> {
             None if !clock::has_function(name) => {
                 self.note(|depends| depends.functions.push(name.to_owned()));
             }
-            Some(function) if self.binds_query.load(Ordering::Relaxed) => {
+            // Of others a plan for these values has the value, and an index by it.
+            Some(function) if function.volatile && self.binds_query.load(Ordering::Relaxed) => {
                 self.note(|depends| {
                     if !depends.calls.iter().any(|known| known == name) {
                         depends.calls.push(name.to_owned());

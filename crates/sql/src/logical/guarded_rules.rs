@@ -29,7 +29,24 @@ use crate::walk::nodes::{Nodes, erased, erased_ref};
 /// A rule of the library, and what is done around it.
 pub(crate) struct Guarded<R> {
     rule: R,
-    guard: fn(&R, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>,
+    guard: Box<Guard<R>>,
+}
+
+/// The work around a rule.
+type Guard<R> =
+    dyn Fn(&R, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> + Send + Sync;
+
+impl<R> Guarded<R> {
+    /// A rule, and who asks it.
+    pub(crate) fn new(
+        rule: R,
+        guard: impl Fn(&R, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Guarded<R> {
+        Guarded { rule, guard: Box::new(guard) }
+    }
 }
 
 impl<R: OptimizerRule> std::fmt::Debug for Guarded<R> {
@@ -59,48 +76,41 @@ impl<R: OptimizerRule> OptimizerRule for Guarded<R> {
 /// [`ExtractEquijoinPredicate`] but for joins whose keys take nulls for equal: an equality that it made a
 /// key of theirs would do so too.
 pub(crate) fn equijoin_predicates() -> Guarded<ExtractEquijoinPredicate> {
-    Guarded {
-        rule: ExtractEquijoinPredicate::new(),
-        guard: |rule, plan, config| match is_equal_by_nulls(&plan) {
+    Guarded::new(ExtractEquijoinPredicate::new(), |rule, plan, config| {
+        match is_equal_by_nulls(&plan) {
             true => Ok(Transformed::no(plan)),
             false => rule.rewrite(plan, config),
-        },
-    }
+        }
+    })
 }
 
 /// [`EliminateCrossJoin`] but for plans with inner joins whose keys take nulls for equal: it gives all
 /// joins of a tree the manner of one.
 pub(crate) fn cross_joins() -> Guarded<EliminateCrossJoin> {
-    Guarded {
-        rule: EliminateCrossJoin::new(),
-        guard: |rule, plan, config| {
-            let mut found = false;
-            plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
-                found |= is_inner(node) && is_equal_by_nulls(node);
-                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-            }))?;
-            match found {
-                true => Ok(Transformed::no(plan)),
-                false => rule.rewrite(plan, config),
-            }
-        },
-    }
+    Guarded::new(EliminateCrossJoin::new(), |rule, plan, config| {
+        let mut found = false;
+        plan.apply_with_subqueries(erased_ref(&mut |node: &LogicalPlan| {
+            found |= is_inner(node) && is_equal_by_nulls(node);
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        }))?;
+        match found {
+            true => Ok(Transformed::no(plan)),
+            false => rule.rewrite(plan, config),
+        }
+    })
 }
 
 /// [`OptimizeProjections`] over plans that say rightly which columns determine others: it drops
 /// those from the columns of groups. Where a query below computes what has an effect, no column is
 /// dropped: it has the effect whether it is read or not.
 pub(crate) fn projections() -> Guarded<OptimizeProjections> {
-    Guarded {
-        rule: OptimizeProjections::new(),
-        guard: |rule, plan, config| {
-            let plan = dependencies::corrected(plan)?;
-            match has_effects_below(&plan)? {
-                true => Ok(Transformed::no(plan)),
-                false => rule.rewrite(plan, config),
-            }
-        },
-    }
+    Guarded::new(OptimizeProjections::new(), |rule, plan, config| {
+        let plan = dependencies::corrected(plan)?;
+        match has_effects_below(&plan)? {
+            true => Ok(Transformed::no(plan)),
+            false => rule.rewrite(plan, config),
+        }
+    })
 }
 
 /// True if a projection computes something volatile that is not the one of the query itself, whose
@@ -139,28 +149,22 @@ fn has_effect(expr: &Expr) -> bool {
 
 /// [`ReplaceDistinctWithAggregate`] over such plans: it drops a `DISTINCT` of columns that are a key.
 pub(crate) fn distincts() -> Guarded<ReplaceDistinctWithAggregate> {
-    Guarded {
-        rule: ReplaceDistinctWithAggregate::new(),
-        guard: |rule, plan, config| match plan {
-            LogicalPlan::Distinct(_) => rule.rewrite(dependencies::corrected(plan)?, config),
-            other => Ok(Transformed::no(other)),
-        },
-    }
+    Guarded::new(ReplaceDistinctWithAggregate::new(), |rule, plan, config| match plan {
+        LogicalPlan::Distinct(_) => rule.rewrite(dependencies::corrected(plan)?, config),
+        other => Ok(Transformed::no(other)),
+    })
 }
 
 /// [`SimplifyExpressions`] but where an infinite date or moment stands beside a cast to one: the library
 /// would compute it by its own casts, which know no infinity. What only this rule knows to run is put into
 /// words there. Of all others what is constant is computed by us (`simplified.rs`).
 pub(crate) fn simplified() -> Guarded<SimplifyExpressions> {
-    Guarded {
-        rule: SimplifyExpressions::new(),
-        guard: |rule, plan, config| match casts_infinity(&plan)? {
-            true => as_cases(plan),
-            false => crate::logical::simplified::simplified(plan, constants::folded, |plan| {
-                rule.rewrite(plan, config)
-            }),
-        },
-    }
+    Guarded::new(SimplifyExpressions::new(), |rule, plan, config| match casts_infinity(&plan)? {
+        true => as_cases(plan),
+        false => crate::logical::simplified::simplified(plan, constants::folded, |plan| {
+            rule.rewrite(plan, config)
+        }),
+    })
 }
 
 /// The plan with `coalesce` and its kin as `CASE`.
@@ -201,31 +205,25 @@ fn is_moment(ty: &DataType) -> bool {
 
 /// [`SingleDistinctToGroupBy`], whose sums of sums have the types of the sums that they stand for.
 pub(crate) fn single_distinct() -> Guarded<SingleDistinctToGroupBy> {
-    Guarded {
-        rule: SingleDistinctToGroupBy::new(),
-        guard: |rule, plan, config| {
-            let schema = Arc::clone(plan.schema());
-            let rewritten = rule.rewrite(plan, config)?;
-            match with_types_of(&rewritten.data, &schema)? {
-                Some(typed) => Ok(Transformed::yes(typed)),
-                None => Ok(rewritten),
-            }
-        },
-    }
+    Guarded::new(SingleDistinctToGroupBy::new(), |rule, plan, config| {
+        let schema = Arc::clone(plan.schema());
+        let rewritten = rule.rewrite(plan, config)?;
+        match with_types_of(&rewritten.data, &schema)? {
+            Some(typed) => Ok(Transformed::yes(typed)),
+            None => Ok(rewritten),
+        }
+    })
 }
 
 /// [`EliminateGroupByConstant`] but for what is computed from keys of which equal ones look different:
 /// zeros with a sign, intervals of one length.
 pub(crate) fn groups() -> Guarded<EliminateGroupByConstant> {
-    Guarded {
-        rule: EliminateGroupByConstant::new(),
-        guard: |rule, plan, config| match &plan {
-            LogicalPlan::Aggregate(aggregate) if computes_from_lookalikes(aggregate) => {
-                Ok(Transformed::no(plan))
-            }
-            _ => rule.rewrite(plan, config),
-        },
-    }
+    Guarded::new(EliminateGroupByConstant::new(), |rule, plan, config| match &plan {
+        LogicalPlan::Aggregate(aggregate) if computes_from_lookalikes(aggregate) => {
+            Ok(Transformed::no(plan))
+        }
+        _ => rule.rewrite(plan, config),
+    })
 }
 
 fn computes_from_lookalikes(aggregate: &Aggregate) -> bool {
@@ -243,15 +241,12 @@ fn computes_from_lookalikes(aggregate: &Aggregate) -> bool {
 /// above an aggregation without groups, whose row is there whatever the input has, and a volatile
 /// condition, which is asked once for each row that it stands above.
 pub(crate) fn filters() -> Guarded<PushDownFilter> {
-    Guarded {
-        rule: PushDownFilter::new(),
-        guard: |rule, plan, config| match volatile_apart(plan)? {
-            Transformed { data, transformed: true, .. } => Ok(Transformed::yes(data)),
-            Transformed { data, .. } if is_volatile_filter(&data) => Ok(Transformed::no(data)),
-            Transformed { data, .. } if is_above_one_row(&data) => Ok(Transformed::no(data)),
-            Transformed { data, .. } => rule.rewrite(one_after_the_other(data), config),
-        },
-    }
+    Guarded::new(PushDownFilter::new(), |rule, plan, config| match volatile_apart(plan)? {
+        Transformed { data, transformed: true, .. } => Ok(Transformed::yes(data)),
+        Transformed { data, .. } if is_volatile_filter(&data) => Ok(Transformed::no(data)),
+        Transformed { data, .. } if is_above_one_row(&data) => Ok(Transformed::no(data)),
+        Transformed { data, .. } => rule.rewrite(one_after_the_other(data), config),
+    })
 }
 
 /// Filters above each other as one, the lower condition first: it keeps rows from the upper one,

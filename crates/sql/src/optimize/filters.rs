@@ -1,13 +1,11 @@
 //! The rule that moves conditions, of a plan whose parameters stay.
 
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Column, DataFusionError, Result};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
-use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 use types::SqlError;
@@ -21,51 +19,31 @@ use crate::walk::nodes::Nodes;
 /// The rule for the plans of a query.
 pub(crate) fn rule(config: &Config) -> Rule {
     let rule = guarded_rules::filters();
-    match &config.values {
-        Some(values) => Arc::new(Numbered { rule, values: values.clone() }),
+    match config.values.clone() {
+        Some(values) => Arc::new(Guarded::new(rule, move |rule, plan, config| {
+            numbered(rule, plan, (config, &values))
+        })),
         None => Arc::new(rule),
     }
 }
 
 /// Moves conditions as if parameters were literals: joins pass those of constants on to their other
 /// side, and those of placeholders they do not.
-struct Numbered {
-    rule: Guarded<PushDownFilter>,
-    values: Vec<Parameter>,
-}
-
-impl fmt::Debug for Numbered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Numbered({:?})", self.rule)
+fn numbered(
+    rule: &Guarded<PushDownFilter>,
+    plan: LogicalPlan,
+    (config, values): (&dyn OptimizerConfig, &[Parameter]),
+) -> Result<Transformed<LogicalPlan>> {
+    if !matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_)) {
+        return rule.rewrite(plan, config);
     }
-}
-
-impl OptimizerRule for Numbered {
-    fn name(&self) -> &str {
-        self.rule.name()
+    let mut numbered = with_numbered(one_after_the_other(plan), values).map_err(external)?;
+    if let LogicalPlan::Filter(filter) = &mut numbered {
+        filter.predicate = apart(std::mem::take(&mut filter.predicate))?;
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.rule.apply_order()
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        if !matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_)) {
-            return self.rule.rewrite(plan, config);
-        }
-        let mut numbered =
-            with_numbered(one_after_the_other(plan), &self.values).map_err(external)?;
-        if let LogicalPlan::Filter(filter) = &mut numbered {
-            filter.predicate = apart(std::mem::take(&mut filter.predicate))?;
-        }
-        let mut moved = self.rule.rewrite(numbered, config)?;
-        moved.data = without_numbered(moved.data).map_err(external)?;
-        Ok(moved)
-    }
+    let mut moved = rule.rewrite(numbered, config)?;
+    moved.data = without_numbered(moved.data).map_err(external)?;
+    Ok(moved)
 }
 
 /// The condition with placeholders where a column is compared with several literals of which the

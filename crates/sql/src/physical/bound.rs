@@ -75,7 +75,8 @@ struct Key {
     is_hash: bool,
     /// True if each range is one row at most, so that their number is all that is to be known.
     are_rows: bool,
-    /// True if the plan holds for as many ranges alone: it relies on their order, or on the one row.
+    /// True if the plan holds for as many ranges alone: it relies on their order, or on the one
+    /// row.
     is_counted: bool,
     /// True if only the first entries are read, so many for all values.
     has_first: bool,

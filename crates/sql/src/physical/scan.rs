@@ -211,8 +211,8 @@ impl Physical<'_> {
         Some(Path { access, guaranteed, first: None, cost })
     }
 
-    /// The first rows in the order of a tree, where that is the order wanted and few ranges of it have
-    /// exactly the rows.
+    /// The first rows in the order of a tree, where that is the order wanted and few ranges of it
+    /// have exactly the rows.
     fn first_path(
         &self,
         wanted: &Wanted,
@@ -233,7 +233,7 @@ impl Physical<'_> {
         let rows = wanted.def.statistics.row_count as f64;
         let named = Named { schema: &wanted.names, profile: &wanted.profile };
         let share = conjunction(wanted.predicates.iter().copied(), &named);
-        let entries = (first.count * ranges.len()) as f64;
+        let entries = first.count as f64 * ranges.len() as f64;
         let entries = entries.min((share * rows).max(1.0));
         let pages = entries * tree_pages(wanted.def, &index) / rows.max(1.0);
         let fetch = wanted.must_fetch(&index);

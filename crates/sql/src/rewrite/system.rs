@@ -176,8 +176,8 @@ fn show(expr: &mut Expr) {
     }
 }
 
-/// The query that an array is made of: what equals an element of it equals a row of the query, whose
-/// rows can be joined.
+/// The query that an array is made of: a value that equals an element of it equals a row of the
+/// query, whose rows can be joined.
 fn rows_of_array(expr: &mut Expr) -> Option<Box<Query>> {
     let function = match expr {
         Expr::Nested(inner) => return rows_of_array(inner),
