@@ -97,7 +97,7 @@ class Worker(threading.Thread):
             except (OSError, EOFError):
                 time.sleep(0.02)
             except wire.Refused as error:
-                # What ends with the server, and the end of a state that was too old.
+                # Errors that come with the end of the server, or of a state that was too old.
                 if error.state[:2] not in ("57", "08") and error.state != "40001":
                     self.defect = f"{self.server.name}: {error}"
                     return

@@ -15,8 +15,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Make a replica a database of its own, which follows its primary no more
 #[derive(Args)]
 #[command(
-    after_help = "A server that has it open is asked, and goes on serving; its SQL function pg_promote() does \
-the same. Of a replica that no server has open, what its archive has got since it was stopped is not taken.\n\n\
+    after_help = "A server that has it open is asked, and goes on serving; its SQL function \
+pg_promote() does the same. Of a replica that no server has open, what its archive has got since \
+it was stopped is not taken.\n\n\
 Exit codes: 0 it is one, 1 it could not become one."
 )]
 pub struct PromoteArgs {

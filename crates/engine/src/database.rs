@@ -126,7 +126,7 @@ impl Database {
         changes
     }
 
-    /// What gives the configuration as it is when that is called.
+    /// A function that gives the configuration as it is when it is called.
     pub(crate) fn configuration_now(&self) -> impl Fn() -> Arc<Configuration> + Send + use<> {
         let configuration = self.inner.configuration.clone();
         move || configuration.read().unwrap_or_else(PoisonError::into_inner).clone()

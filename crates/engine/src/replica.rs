@@ -1,10 +1,11 @@
-//! A database that follows another one: what is archived there is put into a copy, and sessions read it.
+//! A database that follows another one: what is archived there is put into a copy, and sessions
+//! read it.
 //!
-//! Commits of rows are put into the trees of the state that is open, as versions beside those who read
-//! ([`crate::versions::replay`]). When more has come, a checkpoint with what no commit says, the copy's state is
-//! opened as a store of its own beside the one before, and sessions go on to it between two transactions
-//! ([`crate::succession`]). Nobody who reads is in the way of what comes: open states keep what lies where
-//! an image goes.
+//! Commits of rows are put into the trees of the state that is open, as versions beside those who
+//! read ([`crate::versions::replay`]). When more has come, a checkpoint with what no commit says,
+//! the copy's state is opened as a store of its own beside the one before, and sessions go on to it
+//! between two transactions ([`crate::succession`]). Nobody who reads is in the way of what comes:
+//! open states keep what lies where an image goes.
 
 mod fault;
 mod receiver;
@@ -36,8 +37,8 @@ pub trait Upstream: Send + Sync {
     /// Makes the file that the replica begins with, in a task.
     fn copy<'a>(&'a self, path: &'a Path) -> LocalFuture<'a, SqlResult<()>>;
 
-    /// Brings what comes into the folder, until that is over; why it is. `told` says how far the replica's
-    /// folder and its sessions are.
+    /// Brings what comes into the folder, until that is over; why it is. `told` says how far the
+    /// replica's folder and its sessions are.
     fn receive<'a>(
         &'a self,
         folder: &'a Path,
@@ -45,23 +46,23 @@ pub trait Upstream: Send + Sync {
         told: &'a (dyn Fn() -> ReplicaFigures + 'a),
     ) -> LocalFuture<'a, SqlError>;
 
-    /// What it is called.
+    /// Its name, for messages and figures.
     fn name(&self) -> String;
 }
 
-/// What a replica is told to follow.
+/// Options of a replica: the archive that it follows, and how that comes to it.
 #[derive(Clone)]
 pub struct ReplicaOptions {
     /// The folder of the other database's archive, or one of the replica's own that gets the same.
     pub folder: PathBuf,
-    /// Who brings it there, where nobody else does.
+    /// The server that brings it there, where nobody else does.
     pub upstream: Option<Arc<dyn Upstream>>,
     /// Is told in a sentence what becomes of the replica; must not block.
     pub tell: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl ReplicaOptions {
-    /// What is followed, by its name.
+    /// The name of the server or the folder that is followed.
     fn source(&self) -> String {
         let name = self.upstream.as_ref().map(|upstream| upstream.name());
         name.unwrap_or_else(|| self.folder.display().to_string())
@@ -77,11 +78,12 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Opens a copy, which is a backup of a database that is archived, and follows the archive. From an
-    /// ordinary thread.
+    /// Opens a copy, which is a backup of a database that is archived, and follows the archive.
+    /// From an ordinary thread.
     ///
     /// # Errors
-    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, and those of opening a database.
+    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, and those of opening a
+    /// database.
     pub fn start(path: &Path, follow: &ReplicaOptions, options: &Options) -> SqlResult<Replica> {
         let shares = Shares::of(options)?;
         // Two states may be open at a time.
@@ -172,7 +174,8 @@ pub fn request_path(copy: &Path) -> PathBuf {
     copy.with_added_extension("promote")
 }
 
-/// Makes a copy that follows another database one of its own, while no server has it. From an ordinary thread.
+/// Makes a copy that follows another database one of its own, while no server has it. From an
+/// ordinary thread.
 ///
 /// # Errors
 /// 55006 while one has it, 55000 when it follows nothing.

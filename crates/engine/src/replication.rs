@@ -10,18 +10,18 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::fault;
 
-/// What is known of a database that follows another one.
+/// Figures of a database that follows another one.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicaFigures {
-    /// What it has of the other one.
+    /// The position up to which it has the other one.
     pub received: LogPosition,
-    /// What its sessions see.
+    /// The position up to which its sessions see it.
     pub replayed: LogPosition,
     /// When the last commit was made that they see, in microseconds since 1970.
     pub replayed_us: Option<i64>,
     /// The folder or server that it follows.
     pub source: String,
-    /// What comes: `streaming`, `waiting`, or `stopped` for good.
+    /// The state of following: `streaming`, `waiting`, or `stopped` for good.
     pub state: &'static str,
     /// Why nothing comes, where something is wrong.
     pub error: Option<String>,
@@ -41,11 +41,12 @@ struct Inner {
     ordered: WaitQueue,
 }
 
-/// What sessions know of the replica that they are of.
+/// The handle of sessions on the replica that they are of: its figures, and the order to promote
+/// it.
 #[derive(Clone)]
 pub(crate) struct Attendant(Arc<Inner>);
 
-/// What the task that follows is to do.
+/// An order to the task that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Become a database of its own.
@@ -77,7 +78,7 @@ impl Status {
         change(&mut self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What was ordered.
+    /// The order that was given, if there is one.
     pub(crate) fn order(&self) -> Option<Order> {
         if self.0.is_stopped.load(Ordering::Acquire) {
             return Some(Order::Stop);
@@ -102,7 +103,7 @@ impl Status {
 }
 
 impl Attendant {
-    /// What is known now.
+    /// The figures as they are now.
     pub(crate) fn figures(&self) -> ReplicaFigures {
         self.0.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

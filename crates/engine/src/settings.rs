@@ -273,7 +273,7 @@ impl Settings {
         *self = fresh;
     }
 
-    /// Whether the database follows another one, and is only read.
+    /// True if the database follows another one, and is only read.
     pub fn in_recovery(&self) -> bool {
         self.in_recovery
     }

@@ -1,6 +1,6 @@
-//! The states of a database that follows another one, one after the other. Each is an open store of its own
-//! with its catalog; a session has the one that was the last when its transaction began, and goes on to the
-//! next one between two of them.
+//! The states of a database that follows another one, one after the other. Each is an open store of
+//! its own with its catalog; a session has the one that was the last when its transaction began,
+//! and goes on to the next one between two of them.
 //!
 //! A state that is left lasts as long as somebody uses it, but not longer than
 //! `max_standby_streaming_delay` behind the next one: then its statements end with 40001.
@@ -62,7 +62,7 @@ impl<S> Standing<S> {
         lock(&self.members).remove(&session);
     }
 
-    /// Whether the state has lasted too long.
+    /// True if the state has lasted too long.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
@@ -92,8 +92,8 @@ impl<S: State> Succession<S> {
         Standing { succession: self.clone(), is_copy, members, is_over }
     }
 
-    /// From now on there is another state, made of the one before: a database of its own where it is not a
-    /// copy. At the end nothing happens.
+    /// From now on there is another state, made of the one before: a database of its own where it
+    /// is not a copy. At the end nothing happens.
     pub(crate) fn advance(
         self: &Arc<Self>,
         is_copy: bool,
@@ -165,7 +165,7 @@ impl<S: State> Succession<S> {
         self.current().filter(|current| !Arc::ptr_eq(current, than))
     }
 
-    /// Whether there is, or will be, another state.
+    /// True if there is, or will be, another state.
     pub(crate) fn is_left(&self, state: &Arc<S>) -> bool {
         self.turns.load(Ordering::Acquire) || self.newer(state).is_some()
     }
@@ -181,7 +181,7 @@ impl<S: State> Succession<S> {
     }
 }
 
-/// What a statement ends with whose state is over.
+/// The error of a statement whose state is over.
 pub(crate) fn conflict() -> SqlError {
     let message = "canceling statement due to conflict with recovery";
     SqlError::new(SqlState("40001"), message)

@@ -67,7 +67,7 @@ fn row(session: &mut Session, text: &str) -> String {
     batch.columns().iter().map(value).collect::<Vec<_>>().join("|")
 }
 
-/// What a query gives at last. Waiting is all that a test of another task can do.
+/// Waits until a query gives the wanted row. Waiting is all that a test of another task can do.
 fn at_last(session: &mut Session, text: &str, wanted: &str) {
     let began = Instant::now();
     loop {
@@ -144,7 +144,7 @@ fn a_replica_shows_what_its_primary_has_committed() {
     at_last(&mut reader, SUM, "5001|51");
 }
 
-/// What is refused with 25006.
+/// Statements that are refused with 25006, and how.
 const READ_ONLY: [(&str, &str); 18] = [
     ("insert into t values (1)", "cannot execute INSERT in a read-only transaction"),
     ("update t set a = 1", "cannot execute UPDATE in a read-only transaction"),
@@ -303,7 +303,7 @@ fn a_replica_becomes_a_database_of_its_own() {
     let error = Database::open(&copy, options(None)).err().expect("a replica has it");
     assert!(["55006", "55000"].contains(&error.state.0), "{error}");
     assert_eq!(row(&mut session, "select pg_promote()"), "t");
-    // Who begins something waits for it.
+    // A statement that begins now waits for the promotion.
     session.execute("insert into accounts values (52, 2)").ok();
     at_last(&mut session, "select pg_is_in_recovery()", "f");
     assert_eq!(row(&mut session, "show transaction_read_only"), "off");

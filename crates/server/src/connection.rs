@@ -187,8 +187,8 @@ impl Connection {
         self.unless_woken(next)
     }
 
-    /// The next message of a client that rests, which is told meanwhile what it listens to, and whether its
-    /// database follows another one.
+    /// The next message of a client that rests, which is told meanwhile what it listens to, and
+    /// whether its database follows another one.
     async fn next_input(&mut self) -> io::Result<Option<Frame>> {
         while self.session.is_idle() && self.session.may_be_stirred() {
             self.session.catch_up().await;

@@ -1,5 +1,5 @@
-//! Replicas of this server: a copy of the file, then what is archived, as it comes (`docs/format/archive.md`,
-//! section 7).
+//! Replicas of this server: a copy of the file, then what is archived, as it comes
+//! (`docs/format/archive.md`, section 7).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) const SEGMENT: u8 = b'B';
 pub(crate) const BYTES: u8 = b'D';
 pub(crate) const WHOLE: u8 = b'W';
 pub(crate) const POSITION: u8 = b'K';
-/// What a replica says.
+/// The kind of a replica's messages.
 pub(crate) const REPLY: u8 = b'r';
 
 /// How often the archive is asked for more.
@@ -35,7 +35,7 @@ const TELL: Duration = Duration::from_secs(1);
 /// Bytes of the copy that are sent at a time.
 const COPY_BYTES: u64 = 256 << 10;
 
-/// What a replica asks for.
+/// A request of a replica.
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
     Copy,
@@ -71,7 +71,7 @@ impl Command {
 }
 
 impl Connection {
-    /// Whether the role may follow the server, and this is one that can be followed.
+    /// Refuses a role that may not follow the server, and a server that cannot be followed.
     ///
     /// # Errors
     /// 42501, 0A000 for a replica, 55000 without an archive.

@@ -189,7 +189,7 @@ impl Connection {
     }
 }
 
-/// Whether a client is to be a replica. Replication of single changes is not here.
+/// True if a client is to be a replica. Replication of single changes is not here.
 fn is_on(value: &str) -> SqlResult<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Ok(true),

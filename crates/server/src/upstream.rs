@@ -1,5 +1,5 @@
-//! The server that a replica follows: a client of the protocol that asks for a copy, then for what is
-//! archived as it comes.
+//! The server that a replica follows: a client of the protocol that asks for a copy, then for what
+//! is archived as it comes.
 
 mod link;
 
@@ -116,7 +116,7 @@ fn failed(error: std::io::Error) -> SqlError {
     SqlError::new(SqlState::IO_ERROR, format!("could not write the copy: {error}"))
 }
 
-/// What a server says.
+/// A message of the server.
 enum Said {
     Shipment(Shipment),
     Position,

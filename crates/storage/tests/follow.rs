@@ -1,5 +1,5 @@
-//! Copies that follow an archive (`docs/format/archive.md`, section 6): what they show is a state that
-//! the database had, whatever the power does, and stores that are open keep theirs.
+//! Copies that follow an archive (`docs/format/archive.md`, section 6): what they show is a state
+//! that the database had, whatever the power does, and stores that are open keep theirs.
 
 mod simulated;
 
@@ -229,7 +229,7 @@ fn segments_come_piece_by_piece_and_go_on_where_they_were() {
     simulated(&disk, || async {
         let (store, tree) = created().await;
         let spool = "/spool";
-        // What came with an earlier copy is in the way of nothing.
+        // A segment that came with an earlier copy is in the way of nothing.
         fs::create_dir(spool).await.unwrap();
         let earlier = format!("{spool}/{:016x}-{:016x}.segment", 7, 999);
         let options = OpenOptions { write: true, create_new: true, ..OpenOptions::default() };

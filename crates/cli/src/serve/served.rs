@@ -1,4 +1,4 @@
-//! What a server serves: a database of its own, or a replica of another one.
+//! The database of a server: one of its own, or a replica of another one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::location::{self, MemberArgs};
 pub enum Served {
     /// Its own.
     Own(Database),
-    /// One that follows another.
+    /// A replica, which follows another one.
     Replica(Replica),
 }
 

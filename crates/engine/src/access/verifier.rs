@@ -87,8 +87,8 @@ impl Verifier {
     }
 }
 
-/// What a client sends to prove that it knows a password, and what the server answers if it does, too:
-/// `covered` are the messages before (RFC 5802, section 3).
+/// The proof by which a client shows that it knows a password, and the signature with which the
+/// server answers that it does, too: `covered` are the messages before (RFC 5802, section 3).
 pub fn scram_proof(
     password: &str,
     salt: &[u8],

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use storage::LogPosition;
 
-/// One that follows.
+/// A replica that follows this server.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicaSeen {
     /// The number of its session, in place of a process id.
     pub pid: i32,
     /// The role that it has logged in as.
     pub user: String,
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub application_name: String,
     /// Where it is; none for one on this machine's socket.
     pub address: Option<String>,
@@ -40,7 +40,7 @@ struct Seen {
     all: BTreeMap<u64, ReplicaSeen>,
 }
 
-/// One that is shown until this is dropped.
+/// A replica that is shown until this is dropped.
 pub struct Shown {
     replicas: Arc<Replicas>,
     number: u64,

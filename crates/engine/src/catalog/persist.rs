@@ -194,7 +194,8 @@ fn put_number(numbered: Numbered<'_>) -> Change {
     Change::Put(Key::number(numbered.key), number(numbered.numbers.stored()))
 }
 
-/// A sequence of this version stands where a record says that has changed; false for records of anything else.
+/// A sequence of this version stands where a record says that has changed; false for records of
+/// anything else.
 ///
 /// # Errors
 /// XX001 for a key or a number that is none.

@@ -115,8 +115,8 @@ impl Inner {
         }
     }
 
-    /// The same database in a later state. What sessions know of definitions is checked against the catalog
-    /// before each use, so they share it.
+    /// The same database in a later state. What sessions know of definitions is checked against the
+    /// catalog before each use, so they share it.
     pub(super) fn next(&self, (store, mut snapshot): Opened, standing: Standing<Inner>) -> Inner {
         snapshot.stores = self.versions.visible().stores.clone();
         let device = self.device.clone();

@@ -52,12 +52,12 @@ impl Database {
         self.inner.standing.as_ref()
     }
 
-    /// Whether it follows another one, and so is only read.
+    /// True if it follows another one, and so is only read.
     pub fn is_in_recovery(&self) -> bool {
         self.standing().is_some_and(|standing| standing.is_copy)
     }
 
-    /// What sessions know of the replica that they are of, or were.
+    /// The handle of sessions on the replica that they are of, or were.
     pub(crate) fn attendant(&self) -> Option<Attendant> {
         self.standing().map(|standing| standing.succession.status.attendant())
     }
@@ -71,12 +71,12 @@ impl Database {
         }
     }
 
-    /// Whether it may have other states than this one.
+    /// True if it may have other states than this one.
     pub(crate) fn has_states(&self) -> bool {
         self.standing().is_some()
     }
 
-    /// Whether there is, or will be, another state than this one.
+    /// True if there is, or will be, another state than this one.
     pub(crate) fn is_left(&self) -> bool {
         self.standing().is_some_and(|standing| standing.succession.is_left(&self.inner))
     }
@@ -107,7 +107,7 @@ impl Database {
         self.standing().into_iter().for_each(|standing| standing.part(session));
     }
 
-    /// Whether this state has lasted too long.
+    /// True if this state has lasted too long.
     pub(crate) fn is_over(&self) -> bool {
         self.standing().is_some_and(Standing::is_over)
     }

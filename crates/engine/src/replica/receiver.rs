@@ -67,7 +67,7 @@ impl Receiver {
     }
 }
 
-/// What a future gives, unless something is ordered before.
+/// The output of a future, unless something is ordered before.
 async fn until<T>(work: impl Future<Output = T>, order: impl Future<Output = Order>) -> Option<T> {
     let (mut work, mut order) = (pin!(work), pin!(order));
     poll_fn(move |cx| {

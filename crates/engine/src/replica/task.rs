@@ -1,4 +1,5 @@
-//! The task of a replica: takes what comes, has sessions see it, and makes it a database of its own.
+//! The task of a replica: takes what comes, has sessions see it, and makes it a database of its
+//! own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const GRACE: Duration = Duration::from_millis(100);
 /// How long a replica waits for the first segment before it says that there is none.
 const FIRST_MAX: Duration = Duration::from_secs(30);
 
-/// What follows.
+/// The task that follows an archive.
 pub(super) struct Task {
     pub states: States,
     /// Of its states, and of the database of its own.
@@ -104,8 +105,9 @@ impl Task {
         }
     }
 
-    /// Puts commits into the last state; whether it goes on. What it cannot take, definitions among them, is seen
-    /// in the next one, and so is what would make it a burden: nothing of it is ever written down.
+    /// Puts commits into the last state; whether it goes on. What it cannot take, definitions among
+    /// them, is seen in the next one, and so is what would make it a burden: nothing of it is ever
+    /// written down.
     async fn replayed(&self, changes: Changes) -> bool {
         let Some(database) = states::last(&self.states) else { return true };
         match database.versions().replay(changes).await {
@@ -148,7 +150,8 @@ impl Task {
     async fn promote(&self, mut follower: Follower) {
         (self.tell)("received promote request");
         self.states.turn(true);
-        // What has come and is not seen yet belongs to it; what cannot be had any more does not.
+        // Commits that have come and are not seen yet belong to it; those that cannot be had any
+        // more do not.
         if let Err(error) = follower.advance().await {
             (self.tell)(&format!("the copy ends before what its archive has: {error}"));
         }

@@ -63,14 +63,14 @@ impl Session {
         self.db.snapshot().access.is_superuser(self.info.role)
     }
 
-    /// Whether the role may follow the server.
+    /// True if the role may follow the server.
     pub fn may_replicate(&self) -> bool {
         let snapshot = self.db.snapshot();
         let role = snapshot.access.roles.get(&self.info.role);
         self.is_superuser() || role.is_some_and(|role| role.replication)
     }
 
-    /// What the client calls itself.
+    /// The name that the client gives itself.
     pub fn application_name(&self) -> &str {
         &self.settings.application_name
     }

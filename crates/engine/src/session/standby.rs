@@ -20,12 +20,12 @@ use crate::succession::conflict;
 const READ_ONLY: SqlState = SqlState("25006");
 
 impl Session {
-    /// Whether the database has another state by now, to which [`Session::catch_up`] goes on.
+    /// True if the database has another state by now, to which [`Session::catch_up`] goes on.
     pub fn is_behind(&self) -> bool {
         self.db.is_left() && self.may_move()
     }
 
-    /// Whether the session sees its state only for as long as it likes.
+    /// True if the session is free to leave its state.
     fn may_move(&self) -> bool {
         let sees_newest = self.transaction.status == TransactionStatus::Open
             && self.db.kept().is_none()
@@ -33,8 +33,8 @@ impl Session {
         !self.has_written() && (self.transaction.status == TransactionStatus::Idle || sees_newest)
     }
 
-    /// Goes on to the last state of the database, between two statements. It may wait for that. Call it in a
-    /// task of the database's runtime.
+    /// Goes on to the last state of the database, between two statements. It may wait for that.
+    /// Call it in a task of the database's runtime.
     pub fn catch_up(&mut self) -> LocalFuture<'_, ()> {
         Box::pin(async move {
             if !self.is_behind() {
@@ -59,7 +59,7 @@ impl Session {
         .await;
     }
 
-    /// Whether [`Session::stirred`] may ever be over.
+    /// True if [`Session::stirred`] may ever be over.
     pub fn may_be_stirred(&self) -> bool {
         self.listens() || self.db.has_states()
     }
@@ -83,11 +83,11 @@ impl Session {
         if is_too_old || is_end && self.db.is_over() { conflict() } else { error }
     }
 
-    /// Whether a statement may run while the database follows another one.
+    /// Refuses a statement that may not run while the database follows another one.
     ///
     /// # Errors
-    /// 25006 for what writes, locks or tells others; 0A000 for serializable transactions, which the primary
-    /// would have to know of.
+    /// 25006 for what writes, locks or tells others; 0A000 for serializable transactions, which the
+    /// primary would have to know of.
     pub(super) fn admit_in_recovery(&mut self, statement: &Statement) -> SqlResult<()> {
         if let Some(what) = refused(statement) {
             return Err(SqlError::new(READ_ONLY, format!("cannot execute {what}")));
@@ -98,7 +98,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a transaction may begin so while the database follows another one.
+    /// Refuses a transaction that may not begin so while the database follows another one.
     ///
     /// # Errors
     /// 0A000, as PostgreSQL has it.
@@ -116,7 +116,8 @@ impl Session {
         }
     }
 
-    /// Whether a setting of the transaction may have this value while the database follows another one.
+    /// Refuses a value that a setting of the transaction may not have while the database follows
+    /// another one.
     ///
     /// # Errors
     /// 0A000, as PostgreSQL has it.
@@ -130,7 +131,8 @@ impl Session {
     }
 }
 
-/// What a statement does that may not be done, and when, in PostgreSQL's words.
+/// The command of a statement that is refused, and when it is, in PostgreSQL's words; none of one
+/// that may run.
 fn refused(statement: &Statement) -> Option<String> {
     let kind = statement_kind(statement);
     match statement {
@@ -160,7 +162,7 @@ fn refused(statement: &Statement) -> Option<String> {
     }
 }
 
-/// What a statement does to roles; nothing where it only changes what the session is.
+/// The command of a statement about roles; none where it only changes what the session is.
 fn role_kind(role: &RoleStatement) -> Option<&'static str> {
     match role {
         RoleStatement::Assume(_) | RoleStatement::Authorize(_) => None,

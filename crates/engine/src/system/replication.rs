@@ -1,4 +1,4 @@
-//! What a statement sees of the database that its own follows.
+//! Figures of the database that a statement's own one follows, as the statement sees them.
 
 use storage::LogPosition;
 

@@ -15,9 +15,9 @@ use crate::fault;
 const ENTRIES_AT_ONCE: usize = 64;
 
 impl Versions {
-    /// Makes entries what they are to be, as one version, which is visible then: who reads as of an earlier one
-    /// sees what they were. Nothing of it becomes durable. False for changes of definitions: nothing is done
-    /// then.
+    /// Makes entries what they are to be, as one version, which is visible then: who reads as of an
+    /// earlier one sees what they were. Nothing of it becomes durable. False for changes of
+    /// definitions: nothing is done then.
     ///
     /// # Errors
     /// Those of storage; nobody sees anything of it then, and nothing else may come.

@@ -11,7 +11,7 @@ const TEXT: LogicalType = LogicalType::Text;
 const BOOL: LogicalType = LogicalType::Bool;
 const BIGINT: LogicalType = LogicalType::Int64;
 
-/// What changes the server.
+/// Functions that change the server.
 pub(super) const EFFECTS: &[Definition] = &[Definition("pg_promote", BOOL, 0, 2, true, promote)];
 
 pub(super) const FUNCTIONS: &[Definition] = &[

@@ -45,7 +45,7 @@ impl Written {
         self.note(start, end);
     }
 
-    /// Whether none of these bytes is written or kept.
+    /// True if none of these bytes is written or kept.
     pub(crate) fn is_apart(&self, offset: u64, len: u64) -> bool {
         let piece = self.piece(offset, len);
         !piece.is_written && piece.len == len

@@ -37,8 +37,8 @@ impl File {
         Transfer { file: self.clone(), bufs, from, offset, durability: Durability::None }
     }
 
-    /// Has a file with an overlay keep these bytes as they are: somebody else is about to write them
-    /// past it.
+    /// Has a file with an overlay keep these bytes as they are: somebody else is about to write
+    /// them past it.
     ///
     /// # Errors
     /// The system's; the bytes are not to be written then.
@@ -57,8 +57,8 @@ impl File {
         Ok(())
     }
 
-    /// Has a file with an overlay read nothing more of what lies below that: others write it from now on, and
-    /// keep nothing for it. Such reads fail.
+    /// Has a file with an overlay read nothing more of what lies below that: others write it from
+    /// now on, and keep nothing for it. Such reads fail.
     pub fn seal(&self) {
         let overlay = self.overlay().expect("only a file with an overlay is sealed");
         overlay.is_sealed.store(true, Ordering::Release);

@@ -149,7 +149,7 @@ impl Link {
         }
     }
 
-    /// What comes next; none at the end of the COPY.
+    /// The next message of the COPY; none at its end.
     pub async fn copied(&mut self) -> SqlResult<Option<Frame>> {
         let frame = self.next().await?;
         match frame.tag {
@@ -194,7 +194,7 @@ fn parsed(answer: &str, nonce: &str) -> Option<(Vec<u8>, u32, String)> {
     is_own.then(|| (salt, iterations, server_nonce.to_owned()))
 }
 
-/// What the server says is wrong.
+/// The error that the server reports.
 fn refused(body: &[u8]) -> SqlError {
     let mut reader = Reader(body);
     let (mut message, mut hint) = (String::new(), None);

@@ -19,7 +19,8 @@ impl Drop for Folder {
     }
 }
 
-/// A server with its database, which outlives the test: the last handle must not be dropped on a worker.
+/// A server with its database, which outlives the test: the last handle must not be dropped on a
+/// worker.
 struct Served {
     address: SocketAddr,
     _server: Server,
@@ -101,7 +102,7 @@ fn text(client: &mut Client, query: &str) -> Result<String, postgres::Error> {
     client.query_one(query, &[]).map(|row| row.get(0))
 }
 
-/// What a query gives at last. Waiting is all that a test of another server can do.
+/// Waits until a query gives the wanted text. Waiting is all that a test of another server can do.
 fn at_last(client: &mut Client, query: &str, wanted: &str) {
     let began = Instant::now();
     loop {

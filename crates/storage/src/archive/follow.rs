@@ -1,9 +1,10 @@
-//! A copy that follows an archive: what that gets is put into the copy, and stores that were opened of
-//! it before keep what they have seen (`docs/format/archive.md`, section 6).
+//! A copy that follows an archive: what that gets is put into the copy, and stores that were opened
+//! of it before keep what they have seen (`docs/format/archive.md`, section 6).
 //!
-//! The copy is never changed by a store. It is a checkpoint of the line with the frames behind it in its log,
-//! so page numbers stay those of the archive; who wants to read it opens a store that keeps what recovery does
-//! beside it. Before an image takes its place, each of these stores keeps what lies there.
+//! The copy is never changed by a store. It is a checkpoint of the line with the frames behind it
+//! in its log, so page numbers stay those of the archive; who wants to read it opens a store that
+//! keeps what recovery does beside it. Before an image takes its place, each of these stores keeps
+//! what lies there.
 
 mod apply;
 mod marker;
@@ -48,7 +49,7 @@ pub enum FollowError {
     Damaged(PathBuf),
     /// Its pages lie out of place.
     Layout,
-    /// What concerns the files.
+    /// An error of storage, at the files.
     Storage(StorageError),
 }
 
@@ -81,7 +82,7 @@ impl From<StorageError> for FollowError {
 
 type Result<T> = std::result::Result<T, FollowError>;
 
-/// What a copy that follows has.
+/// The progress of a copy that follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Followed {
     /// How far it is.
@@ -92,15 +93,17 @@ pub struct Followed {
     pub time: u64,
 }
 
-/// What entries are to be, by tree and key: the last change of each counts, and nothing is one that is gone.
+/// The values that entries are to have, by tree and key: the last change of each counts, and an
+/// entry without a value is gone.
 pub type Changes = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
 
-/// What has come of an archive.
+/// News of an archive.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Advanced {
     /// Nothing.
     Nothing,
-    /// Commits behind the state that was opened last, or behind those of the call before: all that differs.
+    /// Commits behind the state that was opened last, or behind those of the call before: all that
+    /// differs.
     Commits(Changes),
     /// More than that: it is seen by who opens a state.
     State,
@@ -122,12 +125,13 @@ pub struct Follower {
     idle_count: u32,
 }
 
-/// So many attempts without anything new come before the folder is looked through: listing it is dear.
+/// So many attempts without anything new come before the folder is looked through: listing it is
+/// dear.
 const IDLE_COUNT_MAX: u32 = 20;
 
 impl Follower {
-    /// Takes a copy: one that follows already, or a backup that was made while its database was archived. What
-    /// the archive has by now is put in place.
+    /// Takes a copy: one that follows already, or a backup that was made while its database was
+    /// archived. What the archive has by now is put in place.
     ///
     /// # Errors
     /// Those of [`FollowError`]; `Locked` when another process has the copy.
@@ -161,7 +165,8 @@ impl Follower {
     /// Takes what the archive has got since the last call.
     ///
     /// # Errors
-    /// Those of [`FollowError`]. The copy is as it was, or goes on where it was when it is opened anew.
+    /// Those of [`FollowError`]. The copy is as it was, or goes on where it was when it is opened
+    /// anew.
     pub async fn advance(&mut self) -> Result<Advanced> {
         let mut has_moved = false;
         self.take_frames().await?;
@@ -192,7 +197,7 @@ impl Follower {
         let mut changes = Changes::new();
         while let Some(frame) = read_frame(new, &self.header.log) {
             new = &new[frame.len..];
-            // What was in flight at a checkpoint came with it.
+            // Changes that were in flight at a checkpoint came with it.
             let Some((&[], made)) = frame.parts() else { return Advanced::State };
             if take_changes(made, &mut changes).is_none() {
                 return Advanced::State;
@@ -247,8 +252,8 @@ impl Follower {
         }
     }
 
-    /// Ends it: the copy is a database of its own from now on, which was never archived. Stores that were opened
-    /// of it are sealed.
+    /// Ends it: the copy is a database of its own from now on, which was never archived. Stores
+    /// that were opened of it are sealed.
     ///
     /// # Errors
     /// `Io`; it may follow again then.
@@ -286,12 +291,12 @@ impl Follower {
             return Ok(None);
         }
         let tail = Tail::open(&self.folder, id).await?.ok_or(FollowError::Damaged(path))?;
-        // What came with its checkpoint may be on its way.
+        // Frames that came with its checkpoint may be on their way.
         Ok(Some(tail).filter(Tail::has_least))
     }
 
-    /// Whether the next segment follows what this one has. A record may have been written again after a
-    /// failure, so that it is longer than it was.
+    /// Checks that the next segment follows what this one has. A record may have been written again
+    /// after a failure, so that it is longer than it was.
     async fn check_order(&mut self, next: &Tail) -> Result<()> {
         if next.survey.begin.previous == Some(self.tail.survey.last()) {
             return Ok(());
@@ -308,7 +313,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Whether nothing of the line lies behind a gap. Other lines may be other databases'.
+    /// Checks that nothing of the line lies behind a gap. Other lines may be other databases'.
     async fn check_gap(&self) -> Result<()> {
         let SegmentId { line, checkpoint } = self.tail.id();
         let later = segment::checkpoints_of(&self.folder, line).await?;
@@ -358,7 +363,7 @@ pub(crate) async fn origin(path: &Path) -> Result<(u64, u64)> {
     }
 }
 
-/// Whether a copy follows an archive, as the note beside it says.
+/// True if a copy follows an archive, as the note beside it says.
 ///
 /// # Errors
 /// `Io`.
@@ -369,8 +374,8 @@ pub async fn follows(path: &Path) -> Stored<bool> {
 /// Makes a copy that nobody has open a database of its own, without what its archive has got since.
 ///
 /// # Errors
-/// `Locked` when a process has it; `NotArchived` when it follows nothing; those of the header when it was left
-/// in the midst of a checkpoint: then it needs the archive.
+/// `Locked` when a process has it; `NotArchived` when it follows nothing; those of the header when
+/// it was left in the midst of a checkpoint: then it needs the archive.
 pub async fn release(path: &Path) -> Result<()> {
     let file = opened(path).await?;
     if Marker::read(path).await?.is_none() {

@@ -96,7 +96,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Whether the file is longer than it was.
+    /// True if the file is longer than it was.
     ///
     /// # Errors
     /// `Io`.

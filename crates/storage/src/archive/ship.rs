@@ -1,5 +1,5 @@
-//! Segments on their way to another machine: what an archive has of a line, piece by piece, and the folder
-//! there that gets it (`docs/format/archive.md`, section 7).
+//! Segments on their way to another machine: what an archive has of a line, piece by piece, and the
+//! folder there that gets it (`docs/format/archive.md`, section 7).
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub struct SegmentPlace {
     pub offset: u64,
 }
 
-/// What comes next of a line.
+/// The next piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shipment {
     /// A segment begins, that of this checkpoint.
@@ -69,7 +69,7 @@ impl Courier {
         Ok(Courier { folder: folder.to_owned(), reader, at: offset, whole_at })
     }
 
-    /// What comes next, if there is something.
+    /// The next piece, if there is one.
     ///
     /// # Errors
     /// `Io`.
@@ -132,8 +132,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Goes on with what a folder has of the line that a copy follows, or begins with the copy's checkpoint. What
-    /// the copy does not need any more is removed.
+    /// Goes on with what a folder has of the line that a copy follows, or begins with the copy's
+    /// checkpoint. What the copy does not need any more is removed.
     ///
     /// # Errors
     /// `NotArchived` for a copy that can follow nothing; `Io`.
@@ -169,7 +169,7 @@ impl Inbox {
         Ok(Inbox { folder: folder.to_owned(), id, file, at: 0, has_name: false })
     }
 
-    /// What it lacks begins here.
+    /// The place where what it lacks begins.
     pub fn place(&self) -> SegmentPlace {
         let SegmentId { line, checkpoint } = self.id;
         SegmentPlace { line, checkpoint, offset: self.at }

@@ -10,7 +10,7 @@ use crate::places::Layout;
 use crate::store::StoreOptions;
 use crate::volume::{Geometry, VolumeOptions};
 
-/// What the runs of some seeds have done.
+/// Figures of the runs of some seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
     /// Seeds.
@@ -21,7 +21,8 @@ pub struct Report {
     pub cancels: u64,
     /// Power cuts, those inside recovery included.
     pub crashes: u64,
-    /// Power cuts behind which the recovery was cut short three times, at a write of its own each time.
+    /// Power cuts behind which the recovery was cut short three times, at a write of its own each
+    /// time.
     pub chains: u64,
     /// Commits that recovery has found behind the point of a checkpoint without a header.
     pub behind: u64,

@@ -27,8 +27,8 @@ impl Store {
     /// Moves what lies on a member to the others while the store works, and lets the member go.
     ///
     /// # Errors
-    /// `Member`; `Io`, also where the others have no room: what was moved stays moved, and the member
-    /// is one.
+    /// `Member`; `Io`, also where the others have no room: what was moved stays moved, and the
+    /// member is one.
     pub async fn remove_member(&self, path: &Path) -> Result<()> {
         self.check_writable()?;
         self.inner.pool.file().remove(path).await

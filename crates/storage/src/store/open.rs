@@ -242,7 +242,7 @@ pub(super) fn opening(options: &StoreOptions) -> Opening {
 }
 
 pub(super) async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
-    // Who follows an archive has the lock, and room beside the file.
+    // The follower of an archive has the lock, and room beside the file.
     let scratch = if options.followed { Scratch::Beside } else { Scratch::Temporary };
     let open = OpenOptions {
         read: true,

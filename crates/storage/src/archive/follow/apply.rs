@@ -1,5 +1,5 @@
-//! Puts segments and frames into a copy. A copy that is left in the midst of a checkpoint has no header,
-//! so that nobody takes it for a database, and goes on with the same segment.
+//! Puts segments and frames into a copy. A copy that is left in the midst of a checkpoint has no
+//! header, so that nobody takes it for a database, and goes on with the same segment.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What lies beside a copy that follows an archive: which line it follows, and how far it is
+//! The note beside a copy that follows an archive: which line it follows, and how far it is
 //! (`docs/format/archive.md`, section 6).
 
 use std::path::{Path, PathBuf};

@@ -39,7 +39,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Whether it has the frames that were written before its checkpoint's header.
+    /// True if it has the frames that were written before its checkpoint's header.
     pub fn has_least(&self) -> bool {
         self.survey.frames.len() >= self.survey.begin.header.log_frames as usize
     }
