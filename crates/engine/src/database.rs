@@ -14,7 +14,7 @@ use std::time::Duration;
 use exec::{Governor, LocalFuture};
 use plan::catalog::{TableDef, TableId};
 use runtime::{Handle, RingReport, Runtime};
-use storage::{ArchiveStatus, LogPosition, PoolStats, Store, planted};
+use storage::{ArchiveStatus, LogPosition, PoolStats, SegmentPlace, Store, planted};
 use txn::locks::table::{LockWait, WriteRight};
 use types::{SqlResult, SqlState};
 
@@ -234,6 +234,11 @@ impl Database {
     /// The line of the archive to which what is committed now belongs; 0: to none.
     pub fn archive_line(&self) -> u64 {
         self.inner.store.archive_line()
+    }
+
+    /// The end of what is synced of the archive; none while nothing is archived.
+    pub fn archived_to(&self) -> Option<SegmentPlace> {
+        self.inner.store.archived_to()
     }
 
     /// How far the database is: what is durable.

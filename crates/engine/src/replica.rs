@@ -119,7 +119,7 @@ impl Replica {
             tell: follow.tell.clone(),
             max_delay: Box::new(max_delay_of(&database)),
         };
-        tasks.push(handle.spawn_on(0, move || task.run(follower)));
+        tasks.push(handle.spawn_on(0, move || watched(task, follower)));
         Ok(Replica { states, tasks, runtime })
     }
 
@@ -141,6 +141,15 @@ impl Drop for Replica {
         ended(&self.runtime.handle(), std::mem::take(&mut self.tasks));
         // The states know the succession: without this none of them would ever go.
         drop(self.states.close());
+    }
+}
+
+/// Follows, and tells when that ends by a defect: sessions would see an old state for ever, and
+/// nobody would know.
+async fn watched(task: Task, follower: Follower) {
+    let tell = task.tell.clone();
+    if runtime::spawn(task.run(follower)).await.is_err() {
+        tell("the replica does not go on: its task has ended by a defect of the program");
     }
 }
 

@@ -179,7 +179,8 @@ impl Connection {
             Ok(folder) => folder,
             Err(error) => return Ok(Err(error)),
         };
-        let mut courier = match Courier::open(&folder, place).await {
+        let mut courier = match Courier::open(&folder, place, self.shared.db().archived_to()).await
+        {
             Ok(courier) => courier,
             Err(error) => return Ok(Err(not_there(&error.to_string()))),
         };
@@ -188,7 +189,7 @@ impl Connection {
         self.output.copy_data(&segment(place.checkpoint));
         let mut told = None::<Instant>;
         loop {
-            match courier.next().await {
+            match courier.next(self.shared.db().archived_to()).await {
                 Ok(Some(shipment)) => {
                     self.output.copy_data(&encoded(shipment));
                     self.flush_if_long().await?;

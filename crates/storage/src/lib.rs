@@ -34,9 +34,9 @@ mod volume;
 
 pub use allocator::SpentReserve;
 pub use archive::follow::{Advanced, Changes, FollowError, Followed, Follower, follows, release};
-pub use archive::position::LogPosition;
+pub use archive::position::{LogPosition, SegmentPlace};
 pub use archive::restore::{RestoreError, RestoreProgress, Restored, Until, restore};
-pub use archive::ship::{Courier, Inbox, SegmentPlace, Shipment};
+pub use archive::ship::{Courier, Inbox, Shipment};
 pub use archive::{ArchiveOptions, ArchiveStatus};
 pub use error::{Damage, MemberFault, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};

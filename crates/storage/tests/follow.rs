@@ -5,10 +5,11 @@ mod simulated;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::{Disk, FaultPlan};
-use runtime::{IoCounters, fs};
+use runtime::{IoBuf, IoCounters, fs};
 use simulated::simulated;
 use storage::{
     Advanced, ArchiveOptions, Courier, FollowError, Follower, Inbox, Redo, SegmentPlace, Store,
@@ -186,7 +187,7 @@ fn power_cuts_leave_a_state_that_the_database_had() {
     let writes = whole.write_count();
     let seeds: u64 =
         std::env::var("DOVETAIL_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(40);
-    let mut torn = 0;
+    let (mut torn, mut followed) = (0, 0);
     for seed in 0..seeds {
         let disk = Disk::new(seed);
         let at = writes / 5 + (writes * 4 / 5) * seed / seeds;
@@ -199,7 +200,7 @@ fn power_cuts_leave_a_state_that_the_database_had() {
         let exists = disk.contents(COPY).is_some();
         let recovered = move || async move {
             if !exists || !follows(COPY.as_ref()).await.unwrap() {
-                return;
+                return false;
             }
             // The archive comes first: the database gives it what it lacks.
             let store = Store::open(PATH.as_ref(), archived()).await.unwrap();
@@ -207,18 +208,21 @@ fn power_cuts_leave_a_state_that_the_database_had() {
             store.archived().await;
             let mut follower = Follower::open(COPY.as_ref(), FOLDER.as_ref()).await.unwrap();
             assert_eq!(seen(&opened(&mut follower).await).await, now, "seed {seed}");
+            true
         };
-        simulated(&disk, recovered);
+        followed += u32::from(simulated(&disk, recovered));
     }
     assert!(torn > 0, "some cuts came in time");
+    assert!(followed * 2 > torn, "most copies followed by then: {followed} of {torn}");
 }
 
 /// Brings what the archive has into the folder of a copy.
-async fn carry(spool: &str, pieces_max: usize) {
+async fn carry(store: &Store, spool: &str, pieces_max: usize) {
     let mut inbox = Inbox::open(spool.as_ref(), COPY.as_ref()).await.unwrap();
-    let mut courier = Courier::open(FOLDER.as_ref(), inbox.place()).await.unwrap();
+    let synced = store.archived_to();
+    let mut courier = Courier::open(FOLDER.as_ref(), inbox.place(), synced).await.unwrap();
     for _ in 0..pieces_max {
-        let Some(shipment) = courier.next().await.unwrap() else { return };
+        let Some(shipment) = courier.next(store.archived_to()).await.unwrap() else { return };
         inbox.take(shipment).await.unwrap();
     }
 }
@@ -234,25 +238,167 @@ fn segments_come_piece_by_piece_and_go_on_where_they_were() {
         let earlier = format!("{spool}/{:016x}-{:016x}.segment", 7, 999);
         let options = OpenOptions { write: true, create_new: true, ..OpenOptions::default() };
         drop(File::open(&earlier, options).await.unwrap());
-        carry(spool, usize::MAX).await;
+        carry(&store, spool, usize::MAX).await;
         let mut follower = Follower::open(COPY.as_ref(), spool.as_ref()).await.unwrap();
         for number in 1..30 {
             commit(&store, &tree, number, number % 4 > 0).await;
             store.archived().await;
             // The connection is lost after some pieces.
-            carry(spool, number as usize % 3).await;
+            carry(&store, spool, number as usize % 3).await;
             follower.advance().await.unwrap();
             let seen_now = seen(&opened(&mut follower).await).await;
             assert!(seen_now <= number, "a state that the database had");
             follower.prune().await.unwrap();
         }
-        carry(spool, usize::MAX).await;
+        carry(&store, spool, usize::MAX).await;
         follower.advance().await.unwrap();
         assert_eq!(seen(&opened(&mut follower).await).await, 29);
         follower.prune().await.unwrap();
         assert!(fs::list(spool).await.unwrap().len() <= 2, "what is not needed is gone");
         let elsewhere = SegmentPlace { line: 1, checkpoint: 1, offset: 0 };
-        let refused = Courier::open(FOLDER.as_ref(), elsewhere).await.err();
+        let refused = Courier::open(FOLDER.as_ref(), elsewhere, store.archived_to()).await.err();
         assert_eq!(refused, Some(FollowError::Unknown { checkpoint: 1 }));
+    });
+}
+
+/// The copy as a database of its own.
+async fn promoted(follower: Follower) -> u32 {
+    follower.release().await.unwrap();
+    let store = Store::open(COPY.as_ref(), options()).await.unwrap();
+    let number = seen(&store).await;
+    store.close().await;
+    number
+}
+
+#[test]
+fn errors_of_the_disk_cost_no_state() {
+    for seed in 0..20 {
+        let disk = Disk::new(seed);
+        let faulty = disk.clone();
+        simulated(&disk, move || async move {
+            let (store, tree) = created().await;
+            let mut follower = Follower::open(COPY.as_ref(), FOLDER.as_ref()).await.unwrap();
+            let errors = FaultPlan {
+                write_error: 0.2,
+                sync_error: 0.1,
+                read_error: 0.02,
+                ..FaultPlan::default()
+            };
+            let mut failed = 0;
+            for number in 1..30 {
+                commit(&store, &tree, number, number % 4 > 0).await;
+                store.archived().await;
+                faulty.faults(errors.clone());
+                failed += u32::from(follower.advance().await.is_err());
+                faulty.faults(FaultPlan::default());
+                if number % 7 == 0 {
+                    follower.advance().await.unwrap();
+                    assert_eq!(seen(&opened(&mut follower).await).await, number, "seed {seed}");
+                }
+            }
+            assert!(failed > 0, "some attempts failed");
+            follower.advance().await.unwrap();
+            assert!(follower.is_whole().await.unwrap());
+            assert_eq!(promoted(follower).await, 29, "seed {seed}");
+        });
+    }
+}
+
+/// The newest segment of the folder.
+async fn last_segment(folder: &str) -> String {
+    let mut names = fs::list(folder).await.unwrap();
+    names.retain(|name| name.ends_with(".segment"));
+    format!("{folder}/{}", names.into_iter().max().expect("there is a segment"))
+}
+
+async fn file_to_write(path: &str) -> File {
+    let options = OpenOptions { read: true, write: true, ..OpenOptions::default() };
+    File::open(path, options).await.unwrap()
+}
+
+#[test]
+fn a_damaged_segment_leaves_the_copy_a_database() {
+    let disk = Disk::new(9);
+    simulated(&disk, || async {
+        let (store, tree) = created().await;
+        let mut follower = Follower::open(COPY.as_ref(), FOLDER.as_ref()).await.unwrap();
+        commit(&store, &tree, 1, true).await;
+        store.archived().await;
+        follower.advance().await.unwrap();
+        commit(&store, &tree, 2, false).await;
+        store.archived().await;
+        // A byte in the middle is one of a page.
+        let file = file_to_write(&last_segment(FOLDER).await).await;
+        let at = file.len().await.unwrap() / 2;
+        file.write_all_at(IoBuf::copy_of(b"x"), at).await.0.unwrap();
+        let refused = follower.advance().await;
+        assert!(matches!(refused, Err(FollowError::Damaged(_))), "{refused:?}");
+        assert!(follower.is_whole().await.unwrap());
+        assert_eq!(promoted(follower).await, 1);
+    });
+}
+
+#[test]
+fn a_copy_keeps_frames_that_its_folder_has_lost() {
+    let disk = Disk::new(10);
+    simulated(&disk, || async {
+        let (store, tree) = created().await;
+        let spool = "/spool";
+        carry(&store, spool, usize::MAX).await;
+        let mut follower = Follower::open(COPY.as_ref(), spool.as_ref()).await.unwrap();
+        let file = file_to_write(&last_segment(spool).await).await;
+        let len = file.len().await.unwrap();
+        for number in 1..4 {
+            commit(&store, &tree, number, true).await;
+            store.archived().await;
+            carry(&store, spool, usize::MAX).await;
+            follower.advance().await.unwrap();
+        }
+        drop(follower);
+        file.set_len(len).await.unwrap();
+        let mut follower = Follower::open(COPY.as_ref(), spool.as_ref()).await.unwrap();
+        assert_eq!(seen(&opened(&mut follower).await).await, 3);
+        commit(&store, &tree, 4, true).await;
+        store.archived().await;
+        carry(&store, spool, usize::MAX).await;
+        follower.advance().await.unwrap();
+        assert_eq!(seen(&opened(&mut follower).await).await, 4);
+    });
+}
+
+#[test]
+fn records_that_are_written_again_are_read_again_and_sent_once() {
+    let disk = Disk::new(11);
+    let faulty = disk.clone();
+    simulated(&disk, move || async move {
+        let (store, tree) = created().await;
+        let spool = "/spool";
+        carry(&store, spool, usize::MAX).await;
+        let mut follower = Follower::open(COPY.as_ref(), FOLDER.as_ref()).await.unwrap();
+        let file = file_to_write(&last_segment(FOLDER).await).await;
+        let before = file.len().await.unwrap();
+        commit(&store, &tree, 1, true).await;
+        // The record is written, and cannot be synced.
+        faulty.faults(FaultPlan { sync_error: 1.0, ..FaultPlan::default() });
+        while file.len().await.unwrap() == before {
+            runtime::time::sleep(Duration::from_millis(1)).await;
+        }
+        follower.advance().await.unwrap();
+        assert_eq!(seen(&opened(&mut follower).await).await, 1);
+        let synced = store.archived_to().expect("it is archived");
+        carry(&store, spool, usize::MAX).await;
+        assert_eq!(file_to_write(&last_segment(spool).await).await.len().await.unwrap(), before);
+        assert_eq!(synced.offset, before);
+        faulty.faults(FaultPlan::default());
+        for number in 2..5 {
+            commit(&store, &tree, number, true).await;
+            store.archived().await;
+            follower.advance().await.unwrap();
+            carry(&store, spool, usize::MAX).await;
+        }
+        assert_eq!(seen(&opened(&mut follower).await).await, 4);
+        drop(follower);
+        let mut follower = Follower::open(COPY.as_ref(), spool.as_ref()).await.unwrap();
+        assert_eq!(seen(&opened(&mut follower).await).await, 4);
     });
 }

@@ -67,9 +67,13 @@ impl Task {
             match time::timeout(wait, self.states.status.ordered()).await {
                 Err(_) => {}
                 Ok(Order::Stop) => return,
-                Ok(Order::Promote) => {
+                Ok(Order::Promote) if self.can_promote(&mut follower).await => {
                     self.promote(follower).await;
                     return self.rest().await;
+                }
+                Ok(Order::Promote) => {
+                    self.states.turn(false);
+                    self.states.status.take_back();
                 }
             }
         }
@@ -146,8 +150,9 @@ impl Task {
         });
     }
 
-    /// Makes the copy a database of its own. Where that fails sessions keep what they see.
-    async fn promote(&self, mut follower: Follower) {
+    /// Takes what the archive has, before the copy becomes a database of its own; whether it can.
+    /// One that has a part of a checkpoint cannot: it goes on following.
+    async fn can_promote(&self, follower: &mut Follower) -> bool {
         (self.tell)("received promote request");
         self.states.turn(true);
         // Commits that have come and are not seen yet belong to it; those that cannot be had any
@@ -155,6 +160,19 @@ impl Task {
         if let Err(error) = follower.advance().await {
             (self.tell)(&format!("the copy ends before what its archive has: {error}"));
         }
+        let said = match follower.is_whole().await {
+            Ok(true) => return true,
+            Ok(false) => "it has a part of a checkpoint, and follows until it has the rest".into(),
+            Err(error) => error.to_string(),
+        };
+        let said = format!("the replica could not be promoted: {said}");
+        (self.tell)(&said);
+        self.states.status.change(|figures| figures.error = Some(said));
+        false
+    }
+
+    /// Makes the copy a database of its own. Where that fails sessions keep what they see.
+    async fn promote(&self, follower: Follower) {
         // Short statements end meanwhile, that of who has asked for this among them.
         time::sleep(GRACE).await;
         // From its release on, states that are open see no more than they have in memory.

@@ -95,6 +95,8 @@ async fn look(
     let Some(segment) = open_to_go_on(options, id).await else {
         return Ok(Err("its last segment cannot be opened to be written"));
     };
+    // A process that was killed may have left a record that it did not sync.
+    segment.sync_data().await.map_err(failed("sync the archive"))?;
     let survey = segment::survey(&segment::open(folder, id).await?).await?;
     let Some(survey) = survey.filter(|survey| !survey.is_damaged) else {
         return Ok(Err("its last segment is damaged"));

@@ -117,6 +117,8 @@ pub struct Follower {
     /// Of the copy, as both slots have it.
     header: Header,
     tail: Tail,
+    /// Bytes of the tail's frames that lie in the copy's log.
+    put: usize,
     /// Stores that were opened of it.
     stores: Vec<Weak<StoreInner>>,
     /// Bytes of the log that the last one has, or was told of.
@@ -149,15 +151,20 @@ impl Follower {
         let id = SegmentId { line, checkpoint };
         let header = header_of(&file.clone().into()).await.ok();
         let (tail, header) = match header {
-            Some(header) => (Tail::open(folder, id).await?, header),
+            Some(header) => {
+                let tail = Tail::open(folder, id).await?;
+                let tail = tail.ok_or_else(|| FollowError::Damaged(id.path(folder)))?;
+                apply::begin_log(&file, &header, &tail).await?;
+                (tail, header)
+            }
             // It was left in the midst of the next checkpoint.
             None => apply::finish(folder, (path, &file), id).await?,
         };
-        let Some(tail) = tail else { return Err(FollowError::Damaged(id.path(folder))) };
+        let put = tail.survey.frame_bytes.len();
         let (path, folder) = (path.to_owned(), folder.to_owned());
         let (stores, told, idle_count) = (vec![], 0, 0);
-        let mut follower = Follower { path, folder, file, header, tail, stores, told, idle_count };
-        follower.put_frames(0).await?;
+        let mut follower =
+            Follower { path, folder, file, header, tail, put, stores, told, idle_count };
         follower.advance().await?;
         Ok(follower)
     }
@@ -175,8 +182,8 @@ impl Follower {
             self.take_frames().await?;
             self.check_order(&next).await?;
             self.header = apply::segment(self, &next).await?;
+            self.put = next.survey.frame_bytes.len();
             self.tail = next;
-            self.put_frames(0).await?;
             self.told = 0;
             self.stores.retain(|store| store.strong_count() > 0);
             has_moved = true;
@@ -252,12 +259,25 @@ impl Follower {
         }
     }
 
+    /// Whether the copy is a database: it is none while a part of a checkpoint is in it only.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn is_whole(&self) -> Result<bool> {
+        match header_of(&self.file.clone().into()).await {
+            Ok(_) => Ok(true),
+            Err(error @ StorageError::Io { .. }) => Err(error.into()),
+            Err(_) => Ok(false),
+        }
+    }
+
     /// Ends it: the copy is a database of its own from now on, which was never archived. Stores
     /// that were opened of it are sealed.
     ///
     /// # Errors
-    /// `Io`; it may follow again then.
+    /// `Io`, and those of the header where the copy is not whole; it may follow again then.
     pub async fn release(mut self) -> Result<()> {
+        header_of(&self.file.clone().into()).await?;
         self.seal_stores();
         self.file.sync_data().await.map_err(failed("sync the replica"))?;
         Ok(Marker::remove(&self.path).await?)
@@ -265,20 +285,31 @@ impl Follower {
 
     /// Takes more frames of the segment that it has come to.
     async fn take_frames(&mut self) -> Result<()> {
-        let before = self.tail.survey.frame_bytes.len();
         self.tail.extend().await?;
-        if self.tail.survey.is_damaged {
-            return Err(FollowError::Damaged(self.tail.id().path(&self.folder)));
+        if !self.tail.is_good() {
+            self.tail = self.tail_read_again().await?;
         }
-        match self.tail.survey.frame_bytes.len() > before {
-            true => self.put_frames(before).await,
-            false => Ok(()),
-        }
+        self.put_frames().await
     }
 
-    /// Puts the frames from this byte on into the copy's log.
-    async fn put_frames(&self, from: usize) -> Result<()> {
-        apply::frames(&self.file, &self.header, &self.tail.survey.frame_bytes, from).await
+    /// Puts the frames that the copy's log lacks into it.
+    async fn put_frames(&mut self) -> Result<()> {
+        let all = &self.tail.survey.frame_bytes;
+        if all.len() > self.put {
+            apply::frames(&self.file, &self.header, all, self.put).await?;
+            self.put = all.len();
+        }
+        Ok(())
+    }
+
+    /// The segment that it has come to, from its beginning: a record that could not be synced is
+    /// written again, with more frames in it.
+    async fn tail_read_again(&self) -> Result<Tail> {
+        let id = self.tail.id();
+        let again = Tail::open(&self.folder, id)
+            .await?
+            .filter(|again| again.survey.frame_bytes.starts_with(&self.tail.survey.frame_bytes));
+        again.ok_or_else(|| FollowError::Damaged(id.path(&self.folder)))
     }
 
     /// The segment of the next checkpoint, if the archive has it and all that it needs.
@@ -301,13 +332,9 @@ impl Follower {
         if next.survey.begin.previous == Some(self.tail.survey.last()) {
             return Ok(());
         }
-        let id = self.tail.id();
-        let damaged = || FollowError::Damaged(id.path(&self.folder));
-        let again = Tail::open(&self.folder, id).await?.ok_or_else(damaged)?;
-        let (known, now) = (&self.tail.survey.frame_bytes, &again.survey.frame_bytes);
-        let follows = next.survey.begin.previous == Some(again.survey.last());
-        if !follows || !now.starts_with(known) {
-            return Err(damaged());
+        let again = self.tail_read_again().await?;
+        if next.survey.begin.previous != Some(again.survey.last()) {
+            return Err(FollowError::Damaged(self.tail.id().path(&self.folder)));
         }
         self.tail = again;
         Ok(())
@@ -382,5 +409,6 @@ pub async fn release(path: &Path) -> Result<()> {
         return Err(FollowError::NotArchived);
     }
     header_of(&file.clone().into()).await?;
+    file.sync_data().await.map_err(failed("sync the replica"))?;
     Ok(Marker::remove(path).await?)
 }

@@ -24,6 +24,7 @@ use runtime::sync::Semaphore;
 use crate::directory::Directory;
 use crate::error::{Result, StorageError};
 use crate::log::place::LogPlace;
+use position::SegmentPlace;
 
 /// Attempts to write the pages of a checkpoint, and how long after one that has failed the next begins:
 /// long enough for somebody to make room, short enough for the checkpoint that waits behind it.
@@ -145,6 +146,17 @@ impl Archive {
             failures: state.failures,
             lines: state.lines,
         }
+    }
+
+    /// The end of what is synced of the line, if there is one.
+    pub fn place(&self) -> Option<SegmentPlace> {
+        let state = self.state();
+        let place = |Line { id, checkpoint, end, .. }: &Line| SegmentPlace {
+            line: *id,
+            checkpoint: *checkpoint,
+            offset: *end,
+        };
+        state.line.as_ref().map(place)
     }
 
     /// Notes an attempt that has failed; tells of the first one.

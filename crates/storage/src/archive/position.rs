@@ -8,3 +8,14 @@ pub struct LogPosition {
     /// Bytes of frames behind it.
     pub bytes: u64,
 }
+
+/// Where a segment goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentPlace {
+    /// The line, by its number.
+    pub line: u64,
+    /// Number of the segment's checkpoint.
+    pub checkpoint: u64,
+    /// Bytes of it that are there.
+    pub offset: u64,
+}

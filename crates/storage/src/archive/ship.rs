@@ -1,6 +1,7 @@
 //! Segments on their way to another machine: what an archive has of a line, piece by piece, and the
 //! folder there that gets it (`docs/format/archive.md`, section 7).
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use runtime::IoBuf;
@@ -8,6 +9,7 @@ use runtime::fs::{self, File, OpenOptions};
 
 use super::failed;
 use super::follow::{FollowError, origin};
+use super::position::SegmentPlace;
 use super::record::{Reader, SegmentId};
 use super::segment;
 use crate::error::Result as Stored;
@@ -16,17 +18,6 @@ type Result<T> = std::result::Result<T, FollowError>;
 
 /// Bytes of a piece, at most.
 const PIECE_BYTES: u64 = 256 << 10;
-
-/// Where a segment goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentPlace {
-    /// The line, by its number.
-    pub line: u64,
-    /// Number of the segment's checkpoint.
-    pub checkpoint: u64,
-    /// Bytes of it that are there.
-    pub offset: u64,
-}
 
 /// The next piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +30,8 @@ pub enum Shipment {
     Whole,
 }
 
-/// Reads what an archive gets, from some place on.
+/// Reads what an archive gets, from some place on. Only synced bytes go on: others may be written
+/// anew, and differ then.
 pub struct Courier {
     folder: PathBuf,
     reader: Reader,
@@ -49,50 +41,53 @@ pub struct Courier {
 }
 
 impl Courier {
-    /// Begins at a place.
+    /// Begins at a place, where the archive is synced up to another one.
     ///
     /// # Errors
     /// `Unknown` where the archive lacks the segment, or has less of it.
-    pub async fn open(folder: &Path, place: SegmentPlace) -> Result<Courier> {
+    pub async fn open(
+        folder: &Path,
+        place: SegmentPlace,
+        synced: Option<SegmentPlace>,
+    ) -> Result<Courier> {
         let SegmentPlace { line, checkpoint, offset } = place;
         let id = SegmentId { line, checkpoint };
         let action = "look for a segment of the archive";
-        if !fs::exists(id.path(folder)).await.map_err(failed(action))? {
+        let is_its_line = synced.is_some_and(|synced| synced.line == line);
+        if !is_its_line || !fs::exists(id.path(folder)).await.map_err(failed(action))? {
             return Err(FollowError::Unknown { checkpoint });
         }
         let reader = segment::open(folder, id).await?;
-        if offset > reader.len {
+        let end = end_within(&reader, synced);
+        if offset > end {
             return Err(FollowError::Unknown { checkpoint });
         }
         // It has its name since its pages are in it.
-        let whole_at = (offset == 0).then_some(reader.len);
+        let whole_at = (offset == 0).then_some(end);
         Ok(Courier { folder: folder.to_owned(), reader, at: offset, whole_at })
     }
 
-    /// The next piece, if there is one.
+    /// The next piece, if there is one, where the archive is synced up to a place.
     ///
     /// # Errors
     /// `Io`.
-    pub async fn next(&mut self) -> Result<Option<Shipment>> {
-        if let Some(bytes) = self.bytes().await? {
+    pub async fn next(&mut self, synced: Option<SegmentPlace>) -> Result<Option<Shipment>> {
+        if let Some(bytes) = self.bytes(synced).await? {
             return Ok(Some(Shipment::Bytes(bytes)));
         }
         if self.whole_at.take().is_some() {
             return Ok(Some(Shipment::Whole));
         }
         let SegmentId { line, checkpoint } = self.reader.id;
-        let next = SegmentId { line, checkpoint: checkpoint + 1 };
-        let action = "look for a segment of the archive";
-        if !fs::exists(next.path(&self.folder)).await.map_err(failed(action))? {
+        let has_next =
+            synced.is_some_and(|synced| synced.line == line && synced.checkpoint > checkpoint);
+        if !has_next {
             return Ok(None);
         }
-        // Its last frames came before that.
-        if let Some(bytes) = self.bytes().await? {
-            return Ok(Some(Shipment::Bytes(bytes)));
-        }
-        self.reader = segment::open(&self.folder, next).await?;
-        (self.at, self.whole_at) = (0, Some(self.reader.len));
-        Ok(Some(Shipment::Segment(next.checkpoint)))
+        self.reader =
+            segment::open(&self.folder, SegmentId { line, checkpoint: checkpoint + 1 }).await?;
+        (self.at, self.whole_at) = (0, Some(end_within(&self.reader, synced)));
+        Ok(Some(Shipment::Segment(checkpoint + 1)))
     }
 
     /// How far it is: the checkpoint, and bytes of its segment.
@@ -101,13 +96,13 @@ impl Courier {
         SegmentPlace { line, checkpoint, offset: self.at }
     }
 
-    async fn bytes(&mut self) -> Result<Option<Vec<u8>>> {
+    async fn bytes(&mut self, synced: Option<SegmentPlace>) -> Result<Option<Vec<u8>>> {
         // Where its pages end is told before more of it comes.
         let end = match self.whole_at {
             Some(end) => end,
             None => {
                 self.reader.has_grown().await?;
-                self.reader.len
+                end_within(&self.reader, synced)
             }
         };
         let len = PIECE_BYTES.min(end.saturating_sub(self.at));
@@ -119,6 +114,16 @@ impl Courier {
         read.map_err(failed("read the archive"))?;
         self.at += len;
         Ok(Some(bytes.as_slice().to_vec()))
+    }
+}
+
+/// Bytes of a segment that are synced.
+fn end_within(reader: &Reader, synced: Option<SegmentPlace>) -> u64 {
+    let Some(synced) = synced.filter(|synced| synced.line == reader.id.line) else { return 0 };
+    match synced.checkpoint.cmp(&reader.id.checkpoint) {
+        Ordering::Greater => reader.len,
+        Ordering::Equal => reader.len.min(synced.offset),
+        Ordering::Less => 0,
     }
 }
 
@@ -186,6 +191,8 @@ impl Inbox {
                 if !follows {
                     return Err(FollowError::Damaged(self.id.path(&self.folder)));
                 }
+                // A power cut must not leave the next one without the last frames of this one.
+                self.file.sync_data().await.map_err(failed("sync a segment"))?;
                 let id = SegmentId { checkpoint, ..self.id };
                 *self = Inbox::begin(&self.folder, id).await?;
             }

@@ -26,7 +26,7 @@ use runtime::sync::{Semaphore, SemaphorePermit};
 use runtime::{IoCounters, JoinHandle};
 
 use crate::allocator::Allocator;
-use crate::archive::position::LogPosition;
+use crate::archive::position::{LogPosition, SegmentPlace};
 use crate::archive::restore::Restored;
 use crate::archive::{Archive, ArchiveOptions, ArchiveStatus};
 use crate::directory::Directory;
@@ -278,6 +278,11 @@ impl Store {
     /// The line of its archive, where what is committed now goes; 0: there is none.
     pub fn archive_line(&self) -> u64 {
         self.inner.archive.as_ref().map_or(0, |archive| archive.line())
+    }
+
+    /// The end of what is synced of its archive; none while nothing is archived.
+    pub fn archived_to(&self) -> Option<SegmentPlace> {
+        self.inner.archive.as_ref().and_then(|archive| archive.place())
     }
 
     /// How far the file is: what is durable of it.

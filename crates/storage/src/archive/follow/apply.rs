@@ -12,15 +12,20 @@ use super::tail::Tail;
 use super::{FollowError, Follower, Result};
 use crate::archive::failed;
 use crate::archive::placed::put_images;
-use crate::archive::record::SegmentId;
+use crate::archive::record::{Head, SegmentId};
 use crate::archive::restore::{pid_of, put_log};
 use crate::header::{self, DoubleWrite, Header};
 use crate::log::place::LogPlace;
+use crate::page::PageId;
 use crate::store::StoreInner;
 use crate::store::open::{header_of, replay};
 use crate::store::progress::RecoveryProgress;
 
 const WRITE: &str = "write to the replica";
+const READ: &str = "read the replica";
+
+/// Bytes of the log that are compared at a time.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Makes a backup a copy that follows.
 pub(super) async fn begin(path: &Path, file: &File) -> Result<Marker> {
@@ -64,12 +69,15 @@ pub(super) async fn finish(
     folder: &Path,
     (path, file): (&Path, &File),
     id: SegmentId,
-) -> Result<(Option<Tail>, Header)> {
+) -> Result<(Tail, Header)> {
     let id = SegmentId { checkpoint: id.checkpoint + 1, ..id };
-    let next =
-        Tail::open(folder, id).await?.ok_or_else(|| FollowError::Damaged(id.path(folder)))?;
+    let damaged = || FollowError::Damaged(id.path(folder));
+    let next = Tail::open(folder, id).await?.ok_or_else(damaged)?;
+    if !next.has_least() {
+        return Err(FollowError::Unknown { checkpoint: id.checkpoint });
+    }
     let header = put_segment(folder, (path, file), (&[], None), &next).await?;
-    Ok((Some(next), header))
+    Ok((next, header))
 }
 
 /// Puts the pages of a checkpoint into the copy; its header.
@@ -85,20 +93,14 @@ async fn put_segment(
     (stores, before): (&[Arc<StoreInner>], Option<&Header>),
     next: &Tail,
 ) -> Result<Header> {
-    let last = of_copy(next.survey.begin.header.clone());
-    if last.is_out_of_place() {
-        return Err(FollowError::Layout);
-    }
+    let last = checked(folder, before, next).await?;
+    reserve(file, &last).await?;
     for slot in 0..2 {
         write(file, IoBuf::alloc(last.page_size as usize), slot * u64::from(last.page_size))
             .await?;
     }
     sync(file).await?;
     put_pages(folder, file, stores, next).await?;
-    let bytes = u64::from(last.page_count) * u64::from(last.page_size);
-    if file.len().await.map_err(failed(WRITE))? < bytes {
-        file.set_len(bytes).await.map_err(failed(WRITE))?;
-    }
     if before.is_some_and(|before| before.log != last.log) {
         // Its pages were free in the state before, and maybe not in earlier ones.
         let (pid, pages) = (u64::from(last.log.pid), u64::from(last.log.pages));
@@ -113,6 +115,46 @@ async fn put_segment(
     Ok(last)
 }
 
+/// The header that a segment gives the copy. The segment is looked through as a whole: what is
+/// wrong with it must be found while the copy is one still.
+async fn checked(folder: &Path, before: Option<&Header>, next: &Tail) -> Result<Header> {
+    let last = of_copy(next.survey.begin.header.clone());
+    if last.is_out_of_place() {
+        return Err(FollowError::Layout);
+    }
+    let damaged = || FollowError::Damaged(next.id().path(folder));
+    let has_other_pages = before.is_some_and(|before| before.page_size != last.page_size);
+    if has_other_pages {
+        return Err(damaged());
+    }
+    for head in &next.survey.pages {
+        images(next, *head).await?.ok_or_else(damaged)?;
+    }
+    Ok(last)
+}
+
+/// The images of a record and their pages, in their order; none where one is not intact.
+async fn images(next: &Tail, head: Head) -> Result<Option<Vec<(PageId, IoBuf)>>> {
+    let page_size = next.survey.begin.header.page_size as usize;
+    let Some(content) = next.reader.content(head).await? else { return Ok(None) };
+    let of = |image: &[u8]| Some((pid_of(image, page_size)?, IoBuf::copy_of(image)));
+    let images: Option<Vec<_>> = content.chunks(page_size).map(of).collect();
+    Ok(images.map(|mut images| {
+        images.sort_by_key(|(pid, _)| *pid);
+        images
+    }))
+}
+
+/// Has the file system give the space that the copy is to have: a full disk leaves it as it is.
+async fn reserve(file: &File, last: &Header) -> Result<()> {
+    let bytes = u64::from(last.page_count) * u64::from(last.page_size);
+    let len = file.len().await.map_err(failed(WRITE))?;
+    if len < bytes {
+        file.allocate(len, bytes - len).await.map_err(failed(WRITE))?;
+    }
+    Ok(())
+}
+
 /// Images to their places. Stores that are open keep what lies there.
 async fn put_pages(
     folder: &Path,
@@ -123,12 +165,7 @@ async fn put_pages(
     let page_size = next.survey.begin.header.page_size as usize;
     let damaged = || FollowError::Damaged(next.id().path(folder));
     for head in &next.survey.pages {
-        let content = next.reader.content(*head).await?.ok_or_else(damaged)?;
-        let mut images = vec![];
-        for image in content.chunks(page_size) {
-            images.push((pid_of(image, page_size).ok_or_else(damaged)?, IoBuf::copy_of(image)));
-        }
-        images.sort_by_key(|(pid, _)| *pid);
+        let images = images(next, *head).await?.ok_or_else(damaged)?;
         for run in images.chunk_by(|(before, _), (pid, _)| before + 1 == *pid) {
             let offset = u64::from(run[0].0) * page_size as u64;
             keep(stores, offset, (run.len() * page_size) as u64).await?;
@@ -146,15 +183,45 @@ async fn keep(stores: &[Arc<StoreInner>], offset: u64, len: u64) -> Result<()> {
     Ok(())
 }
 
-/// Puts the frames from a byte on into the log; all of the run when that is the first one.
-pub(super) async fn frames(file: &File, header: &Header, all: &[u8], from: usize) -> Result<()> {
-    if from == 0 {
-        return Ok(put_log(all, header, &file.clone().into()).await?);
+/// Has the log of a copy that is opened begin with the frames that the folder has. A log that
+/// has these and more stays: the folder may have lost some that were put and not synced.
+pub(super) async fn begin_log(file: &File, header: &Header, tail: &Tail) -> Result<()> {
+    let all = &tail.survey.frame_bytes;
+    if begins_with(file, log_begin(header), all).await? {
+        return Ok(());
     }
-    let begin = u64::from(header.log.pid) * u64::from(header.page_size);
-    let end = u64::from(header.log.pages) * u64::from(header.page_size);
-    assert!(all.len() as u64 <= end, "the frames come from a run of this length");
-    write(file, IoBuf::copy_of(&all[from..]), begin + from as u64).await
+    if !tail.has_least() {
+        return Err(FollowError::Unknown { checkpoint: header.checkpoint });
+    }
+    Ok(put_log(all, header, &file.clone().into()).await?)
+}
+
+async fn begins_with(file: &File, begin: u64, all: &[u8]) -> Result<bool> {
+    let len = file.len().await.map_err(failed(READ))?;
+    if len < begin + all.len() as u64 {
+        return Ok(false);
+    }
+    let mut at = begin;
+    for piece in all.chunks(PIECE_BYTES) {
+        let (read, found) = file.read_exact_at(IoBuf::alloc(piece.len()), at).await;
+        read.map_err(failed(READ))?;
+        if found.as_slice() != piece {
+            return Ok(false);
+        }
+        at += piece.len() as u64;
+    }
+    Ok(true)
+}
+
+fn log_begin(header: &Header) -> u64 {
+    u64::from(header.log.pid) * u64::from(header.page_size)
+}
+
+/// Puts the frames from a byte on into the log.
+pub(super) async fn frames(file: &File, header: &Header, all: &[u8], from: usize) -> Result<()> {
+    let log_bytes = u64::from(header.log.pages) * u64::from(header.page_size);
+    assert!(from < all.len() && all.len() as u64 <= log_bytes, "a good tail has been extended");
+    write(file, IoBuf::copy_of(&all[from..]), log_begin(header) + from as u64).await
 }
 
 /// The header of a copy: it belongs to no line, and nothing is on its way in it.

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::archive::record::{Reader, SegmentId};
 use crate::archive::segment::{self, Survey};
 use crate::error::Result;
+use crate::header::Header;
 
 /// The end of what a copy has of its line.
 pub(super) struct Tail {
@@ -13,15 +14,22 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads a segment; `None` when its beginning is damaged, or a page of it.
+    /// Reads a segment; `None` when its beginning is damaged, or a page of it, or it has more frames
+    /// than the log that it names.
     ///
     /// # Errors
     /// `Io`.
     pub async fn open(folder: &Path, id: SegmentId) -> Result<Option<Tail>> {
         let reader = segment::open(folder, id).await?;
         let survey = segment::survey(&reader).await?;
-        let survey = survey.filter(|survey| !survey.is_damaged);
-        Ok(survey.map(|survey| Tail { reader, survey }))
+        Ok(survey.map(|survey| Tail { reader, survey }).filter(Tail::is_good))
+    }
+
+    /// Whether what it has is as it was written, and the copy's log has room for its frames.
+    pub fn is_good(&self) -> bool {
+        let Header { log, page_size, .. } = &self.survey.begin.header;
+        let log_bytes = u64::from(log.pages) * u64::from(*page_size);
+        !self.survey.is_damaged && self.survey.frame_bytes.len() as u64 <= log_bytes
     }
 
     pub fn id(&self) -> SegmentId {
