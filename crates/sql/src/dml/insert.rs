@@ -80,10 +80,14 @@ pub fn insert_rows(
 /// # Errors
 /// As [`insert_rows`].
 pub fn query_of(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<Option<Query>> {
+    if !matches!(insert.source, InsertSource::Query(_)) {
+        return Ok(None);
+    }
     Ok(insert_query(insert, catalog)?.map(|(query, _)| query))
 }
 
-/// The same with the ordinals of the columns that its columns go to.
+/// The same with the ordinals of the columns that its columns go to; one row of values is a query,
+/// too, unless defaults are among them.
 pub(crate) fn insert_query(
     insert: &Insert,
     catalog: &dyn Catalog,
@@ -96,7 +100,15 @@ pub(crate) fn insert_query(
         InsertSource::Query(query) => {
             Ok(Some((typed_query(query.clone(), &table, &targets)?, targets)))
         }
-        _ => Ok(None),
+        InsertSource::Values(rows) => match rows.as_slice() {
+            [row] if !row.iter().any(is_default) => {
+                fits(row, &targets, insert)?;
+                let query = dml::row_query(row.clone())?;
+                Ok(Some((typed_query(query, &table, &targets)?, targets)))
+            }
+            _ => Ok(None),
+        },
+        InsertSource::Defaults => Ok(None),
     }
 }
 

@@ -222,6 +222,6 @@ fn is_of_the_moment(token: &Token) -> bool {
 fn is_admitted(parameter: &Parameter) -> bool {
     let is_known =
         parameter.ty.is_some_and(|ty| !matches!(ty, LogicalType::Char(_) | LogicalType::Oid));
-    let is_told = parameter.told.is_none_or(|told| told == oid::VARCHAR);
+    let is_told = matches!(parameter.told, None | Some(oid::VARCHAR | oid::BPCHAR));
     parameter.is_null() || is_known && is_told
 }

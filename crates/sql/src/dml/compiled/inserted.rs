@@ -49,7 +49,7 @@ pub(super) struct Inserted {
 enum Cell {
     /// The constant with this number.
     Same(usize),
-    /// A parameter without a type, whose text the column reads.
+    /// A parameter whose text the column reads: without a type, or of the column's own.
     Parameter(usize),
     /// A parameter whose values are those of the column.
     Given(usize),
@@ -239,7 +239,10 @@ impl Draft<'_> {
         }
         if let Some(number) = placeholder(expr) {
             match self.values.type_of(number) {
-                None => return Ok(Some(Cell::Parameter(number))),
+                None if self.values.is_read_as(number, column.ty) => {
+                    return Ok(Some(Cell::Parameter(number)));
+                }
+                None => return Ok(None),
                 Some(ty) if is_part_of(ty, column.ty) => return Ok(Some(Cell::Given(number))),
                 Some(_) => {}
             }

@@ -27,7 +27,8 @@ const NOW: &str = "now";
 pub(super) struct Values {
     /// As they were given.
     given: Vec<Given>,
-    /// Those of their columns; `None` is a value that stands for a column only, as text.
+    /// Those of their columns; `None` is a value that stands for a column only, as text: one
+    /// without a type, or of a type that no column of the row has.
     types: Vec<Option<LogicalType>>,
 }
 
@@ -39,14 +40,18 @@ fn given(parameter: &Parameter) -> Given {
 }
 
 impl Values {
-    /// `None` for types of which a column is not the same as a literal.
+    /// `None` for types of which a column is not the same as a literal. Values of `char(n)` have
+    /// lost their blanks, and are texts.
     pub(super) fn of(parameters: &[Parameter]) -> Option<Values> {
         let is_known = |parameter: &Parameter| {
-            matches!(parameter.told, None | Some(oid::VARCHAR)) && parameter.ty.is_none_or(is_plain)
+            matches!(parameter.told, None | Some(oid::VARCHAR | oid::BPCHAR))
         };
         parameters.iter().all(is_known).then(|| Values {
             given: parameters.iter().map(given).collect(),
-            types: parameters.iter().map(|parameter| parameter.ty).collect(),
+            types: parameters
+                .iter()
+                .map(|parameter| parameter.ty.filter(|ty| is_plain(*ty)))
+                .collect(),
         })
     }
 
@@ -65,10 +70,20 @@ impl Values {
             | LogicalType::Int64) => plain,
             _ => return,
         };
-        if let Some(open @ None) = placeholder(value).and_then(|number| self.types.get_mut(number))
-        {
+        let number = placeholder(value).filter(|number| self.has_no_type(*number));
+        if let Some(open @ None) = number.and_then(|number| self.types.get_mut(number)) {
             *open = Some(ty);
         }
+    }
+
+    fn has_no_type(&self, number: usize) -> bool {
+        matches!(self.given.get(number), Some((None, _)))
+    }
+
+    /// Whether the text of a parameter without a column says the value of a column of this type.
+    pub(super) fn is_read_as(&self, number: usize, column: LogicalType) -> bool {
+        let Some((ty, _)) = self.given.get(number) else { return false };
+        ty.is_none_or(|ty| ty == column && !ty.has_limit())
     }
 
     /// The type of a parameter, if it has a column.
