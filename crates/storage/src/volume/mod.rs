@@ -11,6 +11,7 @@
 mod change;
 pub(crate) mod convert;
 mod format;
+mod install;
 mod label;
 mod member;
 pub(crate) mod open;
@@ -138,8 +139,12 @@ pub(crate) struct Members {
     failed: AtomicBool,
     /// Of the first one.
     backend: FileBackend,
-    /// All take writes with `RWF_DSYNC` for durable.
-    heeds_dsync: bool,
+    /// The slot of the next table has a part of one.
+    is_torn: AtomicBool,
+    /// All take writes with `RWF_DSYNC` for durable, and tell each of them what became of it.
+    heeds_dsync: AtomicBool,
+    /// All did when they were opened, and one that has joined since does not.
+    is_mixed: AtomicBool,
 }
 
 /// The table that counts, and its members in that order.
@@ -156,7 +161,9 @@ impl Members {
             origin,
             opening,
             backend: state.members[0].file.backend().clone(),
-            heeds_dsync,
+            is_torn: AtomicBool::new(false),
+            heeds_dsync: AtomicBool::new(heeds_dsync),
+            is_mixed: AtomicBool::new(false),
             state: RwLock::new(Arc::new(state)),
             gate: FairLock::new(),
             changing: Semaphore::new(1),
@@ -164,6 +171,23 @@ impl Members {
             failed: AtomicBool::new(false),
         };
         Volume(Kind::Members(Arc::new(members)))
+    }
+
+    /// Notes what a member that joins is like, before anything lies on it.
+    fn note_kind(&self, file: &File) {
+        if !file.heeds_dsync() && self.heeds_dsync.swap(false, Ordering::AcqRel) {
+            self.is_mixed.store(true, Ordering::Release);
+        }
+    }
+
+    /// The way of a write to a member. One that was chosen because all members had it is no way on
+    /// one that has joined since and does not.
+    fn way_to(&self, file: &File, way: Way) -> Way {
+        let is_vain = || self.is_mixed.load(Ordering::Acquire) && !file.heeds_dsync();
+        match way {
+            Way::WriteDurable(Durability::Flag) if is_vain() => Way::WriteDurable(Durability::Sync),
+            way => way,
+        }
     }
 
     fn state(&self) -> Arc<State> {
@@ -315,11 +339,21 @@ impl Volume {
         }
     }
 
+    /// True if the kernel tells a write that is durable in this way what became of it, whoever syncs
+    /// beside it.
+    pub fn tells(&self, durability: Durability) -> bool {
+        let is_mixed = match &self.0 {
+            Kind::File(_) => false,
+            Kind::Members(members) => members.is_mixed.load(Ordering::Acquire),
+        };
+        durability == Durability::Flag && self.backend().direct && !is_mixed
+    }
+
     /// True if a write with `RWF_DSYNC` is known to be durable when it ends.
     pub fn heeds_dsync(&self) -> bool {
         match &self.0 {
             Kind::File(file) => file.heeds_dsync(),
-            Kind::Members(members) => members.heeds_dsync,
+            Kind::Members(members) => members.heeds_dsync.load(Ordering::Acquire),
         }
     }
 

@@ -108,3 +108,6 @@ fn a_member_that_fails_stops_all_writes_and_no_reads() {
         read(&volume, 0, 4096).await;
     });
 }
+
+mod conversion;
+mod faults;

@@ -71,6 +71,7 @@ impl Members {
         };
         if runs.len() == 1 {
             let run = runs.pop().expect("there is one");
+            let way = self.way_to(&run.member.file, way);
             return run.member.moved(bufs, run.at, way).await;
         }
         // Few requests cross extents: what they cost is a copy.
@@ -80,6 +81,7 @@ impl Members {
             if way != Way::Read {
                 whole.take(part.as_mut_slice());
             }
+            let way = self.way_to(&run.member.file, way);
             runtime::spawn(async move { run.member.moved(vec![part], run.at, way).await })
         };
         let parts: Vec<_> = runs.into_iter().map(part).collect();
