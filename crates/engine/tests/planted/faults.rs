@@ -73,7 +73,6 @@ pub const FAULTS: &[Fault] = &[
     fault("places-fresh-for-ever", "storage/src/page_map/extents.rs", OF_PLACES),
     fault("volume-one-slot", "storage/src/volume/mod.rs", OF_MEMBERS),
     fault("volume-table-not-synced", "storage/src/volume/install.rs", OF_MEMBERS),
-    fault("volume-table-taken-for-durable", "storage/src/volume/install.rs", OF_MEMBERS),
     fault("volume-others-not-synced", "storage/src/volume/transfers.rs", OF_MEMBERS),
     fault("index-skipped", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("deleted-parts-forgotten", "engine/src/dml/entries.rs", OF_STATEMENTS),

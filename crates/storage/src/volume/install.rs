@@ -126,7 +126,7 @@ impl Volume {
         let state = members.state();
         let is_elsewhere = was.members != state.table.members;
         let settled = async {
-            if !is_mirrored && !planted::is("volume-table-taken-for-durable") {
+            if !is_mirrored {
                 members.write_table(&state.members[0], was).await?;
             }
             match is_elsewhere {
