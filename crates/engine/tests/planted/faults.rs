@@ -74,6 +74,7 @@ pub const FAULTS: &[Fault] = &[
     fault("volume-one-slot", "storage/src/volume/mod.rs", OF_MEMBERS),
     fault("volume-table-not-synced", "storage/src/volume/install.rs", OF_MEMBERS),
     fault("volume-others-not-synced", "storage/src/volume/transfers.rs", OF_MEMBERS),
+    fault("volume-moved-not-synced", "storage/src/volume/relocate.rs", OF_MEMBERS),
     fault("index-skipped", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("deleted-parts-forgotten", "engine/src/dml/entries.rs", OF_STATEMENTS),
     fault("merged-gaps-seen", "engine/src/parts/replace.rs", OF_STATEMENTS),

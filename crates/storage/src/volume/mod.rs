@@ -17,6 +17,7 @@ mod member;
 pub(crate) mod open;
 mod origin;
 mod probe;
+mod relocate;
 mod table;
 mod transfers;
 
@@ -238,7 +239,7 @@ impl Volume {
             Kind::File(file) => file.read_exact_at(buf, offset).await,
             // No part of the frames of those that read one file.
             Kind::Members(members) => {
-                let (result, bufs) = Box::pin(members.moved(vec![buf], offset, Way::Read)).await;
+                let (result, bufs) = Box::pin(members.read(vec![buf], offset)).await;
                 (result, one(bufs))
             }
         }
@@ -252,7 +253,7 @@ impl Volume {
     ) -> (io::Result<()>, Vec<IoBuf>) {
         match &self.0 {
             Kind::File(file) => file.read_vectored_exact_at(bufs, offset).await,
-            Kind::Members(members) => Box::pin(members.moved(bufs, offset, Way::Read)).await,
+            Kind::Members(members) => Box::pin(members.read(bufs, offset)).await,
         }
     }
 

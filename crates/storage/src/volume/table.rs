@@ -220,12 +220,21 @@ pub(crate) fn choose(
     counts: &[u32],
     has_room: impl Fn(usize) -> bool,
 ) -> Option<usize> {
-    let load = |member: &usize| {
-        // Scaled, so that whole numbers tell any two speeds apart.
-        let extents = u128::from(counts[*member]) + 1;
-        (extents << 64) / u128::from(speeds[*member].max(1))
-    };
+    let load = |member: &usize| load(speeds[*member], counts[*member] + 1);
     (0..speeds.len()).filter(|member| has_room(*member)).min_by_key(load)
+}
+
+/// The member from which an extent is to move to `target`: the one that has the most for its speed,
+/// if the other one has fewer then.
+pub(crate) fn overloaded(speeds: &[u64], counts: &[u32], target: usize) -> Option<usize> {
+    let load_of = |member: &usize| load(speeds[*member], counts[*member]);
+    let source = (0..speeds.len()).filter(|member| *member != target).max_by_key(load_of)?;
+    (load(speeds[target], counts[target] + 1) < load_of(&source)).then_some(source)
+}
+
+/// Extents for a speed. Scaled, so that whole numbers tell any two speeds apart.
+fn load(speed: u64, extents: u32) -> u128 {
+    (u128::from(extents) << 64) / u128::from(speed.max(1))
 }
 
 #[cfg(test)]

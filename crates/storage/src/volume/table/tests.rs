@@ -67,6 +67,22 @@ fn extents_go_to_members_by_their_speeds() {
 }
 
 #[test]
+fn extents_move_until_members_are_even() {
+    let speeds = [300, 100, 200];
+    let mut counts = [300, 100, 0];
+    while let Some(source) = overloaded(&speeds, &counts, 2) {
+        counts[source] -= 1;
+        counts[2] += 1;
+    }
+    assert!(
+        counts.iter().zip(speeds).all(|(count, speed)| (count * 3 / 2).abs_diff(speed as u32) < 5),
+        "{counts:?}"
+    );
+    assert_eq!(overloaded(&[100, 100], &[1, 0], 1), None, "it would be the same for another one");
+    assert_eq!(overloaded(&[100], &[9], 0), None, "there is no other one");
+}
+
+#[test]
 fn extents_of_a_converted_file_stay_but_for_its_head() {
     let geometry = Geometry { extent_bytes: 64 << 10, table_bytes: 64 << 10 };
     let table = Table::of_converted(record(1, "/a"), 7, &geometry);

@@ -160,6 +160,16 @@ fn an_operation_that_fails_at_any_step_loses_nothing() {
 }
 
 #[test]
+fn a_power_cut_at_any_write_loses_nothing() {
+    let base = base();
+    let count = survives(FaultPlan::default(), &base, "no fault").write_count();
+    for write in 1..=count {
+        let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
+        survives(plan, &base, &format!("cut at write {write}"));
+    }
+}
+
+#[test]
 fn space_that_runs_out_at_any_step_loses_nothing() {
     let base = base();
     let count = survives(FaultPlan::default(), &base, "no fault").space_op_count();
