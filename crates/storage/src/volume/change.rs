@@ -56,8 +56,8 @@ impl Members {
         Ok(())
     }
 
-    /// Takes a file or device in, and moves its share of the extents there. It counts when the table
-    /// says so; until then it may have a label of a number that it will not have.
+    /// Takes a file or device in, and moves its share of the extents there. It counts when the
+    /// table says so; until then it may have a label of a number that it will not have.
     ///
     /// # Errors
     /// `Member`, `Io`. The members are those that there were, unless extents could not be moved.

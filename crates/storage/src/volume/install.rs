@@ -1,7 +1,7 @@
 //! The two slots of the table on the first member (`docs/format/volume.md`, section 3).
 //!
-//! Both have the table that counts before anything is written by it. So one that is torn, has rotted
-//! or cannot be read is known by the other one, which says the same.
+//! Both have the table that counts before anything is written by it. So one that is torn, has
+//! rotted or cannot be read is known by the other one, which says the same.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering;
@@ -75,7 +75,7 @@ impl Members {
         let bytes = table.encode(&self.origin).ok_or(ErrorKind::FileTooLarge)?;
         let at = self.origin.geometry.slot(table.sequence);
         if self.is_torn.load(Ordering::Acquire) {
-            // What is left of one table must not become whole with parts of another.
+            // The rest of one table must not become whole with parts of another.
             self.write_slot(first, &[0; BLOCK_BYTES], at).await?;
         }
         self.is_torn.store(true, Ordering::Release);
@@ -116,8 +116,8 @@ impl Members {
 
 impl Volume {
     /// Makes durable what was read as the table, of which only a reader may know: then both slots
-    /// have it, with the paths where members are now. If they have had the same (`is_mirrored`), one
-    /// of them was durable before the other was written.
+    /// have it, with the paths where members are now. If they have had the same (`is_mirrored`),
+    /// one of them was durable before the other was written.
     pub(super) async fn settle(&self, was: &Table, is_mirrored: bool) -> Result<()> {
         let Kind::Members(members) = &self.0 else { return Ok(()) };
         if was.sequence == 0 || members.opening.unchanged {

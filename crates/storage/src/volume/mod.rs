@@ -340,8 +340,8 @@ impl Volume {
         }
     }
 
-    /// True if the kernel tells a write that is durable in this way what became of it, whoever syncs
-    /// beside it.
+    /// True if the kernel tells a write that is durable in this way what became of it, whoever
+    /// syncs beside it.
     pub fn tells(&self, durability: Durability) -> bool {
         let is_mixed = match &self.0 {
             Kind::File(_) => false,

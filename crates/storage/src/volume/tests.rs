@@ -108,7 +108,7 @@ fn a_member_that_joins_gets_its_share() {
         let mean = loads.iter().sum::<f64>() / 4.0;
         assert!(loads.iter().all(|load| (load / mean - 1.0).abs() < 0.2), "{members:?}");
         assert!(read(&volume, 0, 4 << 20).await == pattern(4 << 20, 6).as_slice());
-        // What has moved is as durable as what has not.
+        // Extents that have moved are as durable as others.
         volume.sync_data().await.unwrap();
     });
     simulated(&disk.crash(4), || async {

@@ -62,8 +62,8 @@ impl Members {
         writing.await.unwrap_or_else(|_| (Err(stopped()), IoBuf::alloc_many(count, 0)))
     }
 
-    /// Reads bytes into the buffers, which get them one after the other. Extents may move meanwhile,
-    /// and their places be given to others: what was read then is read again.
+    /// Reads bytes into the buffers, which get them one after the other. Extents may move
+    /// meanwhile, and their places be given to others: what was read then is read again.
     pub(super) async fn read(&self, mut bufs: Vec<IoBuf>, offset: u64) -> Moved {
         let len: usize = bufs.iter().map(IoBuf::len).sum();
         loop {

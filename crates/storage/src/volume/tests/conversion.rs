@@ -70,7 +70,7 @@ fn survives(plan: FaultPlan, seed: u64, name: &str) -> Disk {
     let killed = disk.kill(1);
     assert!(is_whole(&killed), "{name}, a kill");
     for write in 1..4 {
-        // What goes on with it dies there.
+        // The one that goes on with it dies there.
         let again = disk.kill(1);
         again.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() });
         drop(simulated(&again, opened));

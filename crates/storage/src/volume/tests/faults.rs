@@ -1,6 +1,6 @@
 //! A fault at each step of what members do: a race with growth, an operation that fails, space that
-//! runs out, a byte that rots. All that was synced is read afterwards, also after a kill and a power
-//! cut that follow each other.
+//! runs out, a byte that rots. All that was synced is read afterwards, also after a kill and a
+//! power cut that follow each other.
 
 use runtime::sim::FaultPlan;
 
@@ -93,7 +93,7 @@ fn a_table_that_rots_is_read_from_the_other_slot() {
             fill(&volume, 1).await.unwrap();
         });
         assert!(disk.rot("/a", GEOMETRY.slot(slot) + 100, 4));
-        // What is good is written twice again.
+        // The good one is written twice again.
         assert_eq!(check(&disk, 1..2), Ok(()), "slot {slot}");
         assert!(disk.rot("/a", GEOMETRY.slot(1 - slot) + 100, 4));
         assert_eq!(check(&disk.crash(9), 1..2), Ok(()), "slot {slot}");
