@@ -72,7 +72,7 @@ impl Syncs {
         flight.is_good = written.is_ok();
         drop(flight);
         // What becomes of a direct write the kernel tells that write, whoever syncs beside it.
-        let is_told = durability == Durability::Flag && self.0.file.backend().direct;
+        let is_told = self.0.file.tells(durability);
         match written {
             Ok(()) if !is_told => (self.others().await, image),
             written => (written.and_then(|()| self.0.check()), image),

@@ -306,3 +306,55 @@ fn a_backup_of_members_is_one_file() {
     });
     assert_eq!(open(&copy, &[]), Ok(ROWS));
 }
+
+#[test]
+fn a_copy_of_a_member_is_not_taken_for_it() {
+    let scratch = Scratch::new("twice");
+    let paths = ["a", "b", "c", "old"].map(|name| scratch.path(name));
+    let [a, b, c, old] = paths.each_ref().map(PathBuf::as_path);
+    make(a, &[b, c]);
+    fs::copy(b, old).unwrap();
+    let before = contents(&[a, b, c, old]);
+    let twice = |fault| matches!(fault, MemberFault::Twice { .. });
+    assert!(twice(refused(a, &[b, c, old])) && twice(refused(a, &[old, c, b])));
+    // It may be the member itself, by the name of a device that lies on it: it is not cleared.
+    let (first, copy) = (a.to_owned(), old.to_owned());
+    run(move || async move {
+        for format in [false, true] {
+            let mut wanted = options(&[]);
+            wanted.volume.format = format;
+            let joined = add_member(&first, &wanted, &copy).await;
+            assert!(matches!(joined, Err(StorageError::Member(MemberFault::Twice { .. }))));
+        }
+    });
+    assert!(before == contents(&[a, b, c, old]), "nothing was written");
+}
+
+#[test]
+fn nothing_is_formatted_before_all_are_known_to_be_suited() {
+    let scratch = Scratch::new("order-of-format");
+    let paths = ["a", "text", "folder"].map(|name| scratch.path(name));
+    let [a, text, folder] = paths.each_ref().map(PathBuf::to_owned);
+    fs::write(&text, "some text").unwrap();
+    fs::create_dir(&folder).unwrap();
+    let (first, mut wanted) = (a.clone(), options(&[&text, &folder]));
+    wanted.volume.format = true;
+    let error = run(move || async move { Store::create(&first, wanted).await.map(drop) });
+    assert!(matches!(error, Err(StorageError::Member(MemberFault::Unsuited { .. }))));
+    assert_eq!(fs::read(&text).unwrap(), b"some text");
+    assert!(!a.exists());
+}
+
+#[test]
+fn a_file_of_more_extents_than_a_table_has_stays_what_it_is() {
+    let scratch = Scratch::new("large");
+    let paths = ["a", "b"].map(|name| scratch.path(name));
+    let [a, b] = paths.each_ref().map(PathBuf::to_owned);
+    make(&a, &[]);
+    fs::OpenOptions::new().write(true).open(&a).unwrap().set_len(80 << 20).unwrap();
+    let (first, mut wanted) = (a.clone(), options(&[]));
+    wanted.volume.geometry.table_bytes = 4096;
+    let joined = run(move || async move { add_member(&first, &wanted, &b).await });
+    assert!(joined.is_err());
+    assert_eq!(open(&a, &[]), Ok(ROWS));
+}

@@ -43,7 +43,7 @@ pub enum MemberFault {
         /// The kind of thing that lies there.
         what: &'static str,
     },
-    /// Two paths lead to one file or device.
+    /// Two paths lead to one file or device, or to a member and a copy of it.
     Twice {
         /// The path.
         path: PathBuf,
@@ -127,7 +127,7 @@ impl fmt::Display for MemberFault {
                 write!(f, "{path:?} is not empty: it holds {what}")
             }
             MemberFault::Twice { path, other } => {
-                write!(f, "{path:?} and {other:?} are the same file or device")
+                write!(f, "{path:?} and {other:?} are the same file or device, or copies")
             }
             MemberFault::InUse { path } => write!(f, "{path:?} is in use"),
             MemberFault::NotFirst { number } => {

@@ -21,8 +21,9 @@ use crate::volume::VolumeOptions;
 const CHANGES: u64 = 8;
 const COMMITS: u64 = 5;
 
-/// Rows that there are before.
+/// Rows that there are before, and those that a store gets which is opened again.
 const ROWS: u64 = 300;
+const ROWS_BEHIND: u64 = 600;
 
 fn options(seed: u64, members: Vec<PathBuf>) -> StoreOptions {
     let volume = VolumeOptions { members, geometry: GEOMETRY, ..VolumeOptions::default() };
@@ -110,29 +111,43 @@ impl Workload {
     }
 }
 
-/// The rows of the database, if there is one.
-fn rows(disk: &Disk, seed: u64) -> Result<Option<u64>> {
+/// The rows of the database, if there is one, and how many there are behind them.
+fn rows(disk: &Disk, seed: u64) -> Result<Option<(u64, u64)>> {
     world(disk, seed, move || async move {
         let store = match Store::open(PATH.as_ref(), options(seed, vec![])).await {
             Err(StorageError::NotADatabase | StorageError::Io { .. }) => return Ok(None),
             store => store?,
         };
         store.verify().await?;
-        let (io, mut next, mut key) = (IoCounters::default(), 0u64, vec![]);
+        let (io, mut next, mut key, mut behind) = (IoCounters::default(), 0u64, vec![], 0);
         let mut cursor = store.catalog().range(Unbounded, Unbounded, Direction::Forward);
         while let Some(leaf) = cursor.next(&io).await? {
             for index in 0..leaf.len() {
                 let value = leaf.entry(index, &mut key);
-                assert_eq!(
-                    (key.as_slice(), value),
-                    (&next.to_be_bytes()[..], &[next as u8; 200][..])
-                );
-                next += 1;
+                let (number, filler) =
+                    if key.len() == 8 { (&mut next, 200) } else { (&mut behind, 100) };
+                assert!(key.ends_with(&number.to_be_bytes()), "row {number}");
+                assert_eq!(value, &[*number as u8; 200][..filler], "row {number}");
+                *number += 1;
             }
         }
-        store.catalog().insert(b"after", b"").await?;
+        Ok(Some((next, behind)))
+    })
+}
+
+/// Opens what is left, and lets rows and members come and go there.
+fn go_on(disk: &Disk, seed: u64) -> Result<()> {
+    // Of other random numbers: who joins now is not who has joined before.
+    world(disk, seed + MEMBER_BITS + 1, move || async move {
+        let store = Store::open(PATH.as_ref(), options(seed, vec![])).await?;
+        for number in 0..ROWS_BEHIND {
+            let key = [&b"behind"[..], &number.to_be_bytes()].concat();
+            store.catalog().insert(&key, &[number as u8; 100]).await?;
+        }
         store.checkpoint().await?;
-        Ok(Some(next))
+        store.add_member(&path(20), true).await?;
+        let leaver = store.members().swap_remove(1).path;
+        if seed.is_multiple_of(2) { store.remove_member(&leaver).await } else { Ok(()) }
     })
 }
 
@@ -153,10 +168,19 @@ fn play(seed: u64, plan: FaultPlan) -> std::result::Result<Played, String> {
     let durable = durable.load(Ordering::Relaxed);
     for how in ["a power cut", "a kill"] {
         let left = if how == "a kill" { disk.kill(seed) } else { disk.crash(seed) };
-        let found = rows(&left, seed).map_err(|error| format!("members after {how}: {error}"))?;
-        let found = found.unwrap_or(0);
+        let failed = |error| format!("members after {how}: {error}");
+        let Some((found, _)) = rows(&left, seed).map_err(failed)? else {
+            ensure(durable == 0, || {
+                format!("no database after {how}, {durable} rows were durable")
+            })?;
+            continue;
+        };
         let is_allowed = found == durable || found == durable + 1 || durable == 0;
         ensure(is_allowed, || format!("{found} rows after {how}, {durable} were durable"))?;
+        go_on(&left, seed).map_err(failed)?;
+        let again = rows(&left.crash(seed ^ 1), seed).map_err(failed)?;
+        let is_whole = again == Some((found, ROWS_BEHIND));
+        ensure(is_whole, || format!("{again:?} after {how} and a power cut, {found} before"))?;
     }
     Ok(Played { disk, durable, has_failed })
 }

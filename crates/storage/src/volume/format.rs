@@ -9,6 +9,7 @@ use runtime::IoBuf;
 use super::BLOCK_BYTES;
 use super::label::Label;
 use super::member::{Member, write};
+use super::table::Record;
 use crate::error::{MemberFault, Result, StorageError};
 use crate::header::FILE_MAGIC;
 
@@ -32,12 +33,18 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
 ];
 
 /// Makes sure that nothing is lost when a file or device becomes a member, and clears it. What was
-/// one of `database`, or began to be, may be one again.
+/// one of `database`, or began to be, may be one again; but what has the label of one that is
+/// `known` may be that very member by another name, as that of a device which lies on its file.
 ///
 /// # Errors
-/// `Member` when something foreign is there and `format` is false; `Io`.
-pub(super) async fn clear(member: &Member, database: &[u8; 16], format: bool) -> Result<()> {
-    if is_clear(member, database, format).await? {
+/// `Member` when something foreign is there and `format` is false, and for a known one; `Io`.
+pub(super) async fn clear(
+    member: &Member,
+    database: &[u8; 16],
+    known: &[Record],
+    format: bool,
+) -> Result<()> {
+    if is_clear(member, database, known, format).await? {
         return Ok(());
     }
     let wiped = wipe(member, member.len().await?).await;
@@ -48,15 +55,25 @@ pub(super) async fn clear(member: &Member, database: &[u8; 16], format: bool) ->
 ///
 /// # Errors
 /// As [`clear`].
-pub(super) async fn is_clear(member: &Member, database: &[u8; 16], format: bool) -> Result<bool> {
+pub(super) async fn is_clear(
+    member: &Member,
+    database: &[u8; 16],
+    known: &[Record],
+    format: bool,
+) -> Result<bool> {
     let len = member.len().await?;
     let begin = edge(member, 0, len).await?;
     let end = edge(member, len.saturating_sub(END_BYTES) & !(BLOCK_BYTES as u64 - 1), len).await?;
     if is_blank(&begin) && is_blank(&end) {
         return Ok(true);
     }
-    let was_one = Label::decode(&begin).is_some_and(|label| label.origin.database == *database);
-    if !was_one && !format {
+    let label = Label::decode(&begin).filter(|label| label.origin.database == *database);
+    let same = |record: &&Record| label.as_ref().is_some_and(|label| label.id == record.id);
+    if let Some(record) = known.iter().find(same) {
+        let (path, other) = (member.path.clone(), record.path.clone());
+        return Err(StorageError::Member(MemberFault::Twice { path, other }));
+    }
+    if label.is_none() && !format {
         return Err(foreign(&member.path, &begin, &end));
     }
     Ok(false)

@@ -1,6 +1,7 @@
 //! The label of a member: its first block (`docs/format/volume.md`, section 2).
 
 use super::origin::Origin;
+use super::table::Table;
 use super::{BLOCK_BYTES, Geometry};
 use crate::header::{FILE_MAGIC, LABEL_VERSION};
 use crate::le::{set_u32, set_u64, u32_at, u64_at};
@@ -47,6 +48,11 @@ impl Label {
         block
     }
 
+    /// True if the extents that it stands for fit a table.
+    fn has_table(&self) -> bool {
+        Table::bytes_of_converted(self.converted, 0) <= self.origin.geometry.table_bytes
+    }
+
     /// The label that a block holds, if it is one.
     pub fn decode(block: &[u8]) -> Option<Label> {
         let is_label = block.len() >= MEANING_BYTES
@@ -70,6 +76,10 @@ impl Label {
             size: u64_at(block, 48),
             speed: u64_at(block, 56),
         };
-        (label.number > 0 && label.origin.geometry.is_valid()).then_some(label)
+        let is_sound = label.number > 0 && label.origin.geometry.is_valid() && label.has_table();
+        is_sound.then_some(label)
     }
 }
+
+#[cfg(test)]
+mod tests;

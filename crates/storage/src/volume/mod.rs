@@ -11,11 +11,13 @@
 mod change;
 pub(crate) mod convert;
 mod format;
+mod install;
 mod label;
 mod member;
 pub(crate) mod open;
 mod origin;
 mod probe;
+mod relocate;
 mod table;
 mod transfers;
 
@@ -138,8 +140,12 @@ pub(crate) struct Members {
     failed: AtomicBool,
     /// Of the first one.
     backend: FileBackend,
-    /// All take writes with `RWF_DSYNC` for durable.
-    heeds_dsync: bool,
+    /// The slot of the next table has a part of one.
+    is_torn: AtomicBool,
+    /// All take writes with `RWF_DSYNC` for durable, and tell each of them what became of it.
+    heeds_dsync: AtomicBool,
+    /// All did when they were opened, and one that has joined since does not.
+    is_mixed: AtomicBool,
 }
 
 /// The table that counts, and its members in that order.
@@ -156,7 +162,9 @@ impl Members {
             origin,
             opening,
             backend: state.members[0].file.backend().clone(),
-            heeds_dsync,
+            is_torn: AtomicBool::new(false),
+            heeds_dsync: AtomicBool::new(heeds_dsync),
+            is_mixed: AtomicBool::new(false),
             state: RwLock::new(Arc::new(state)),
             gate: FairLock::new(),
             changing: Semaphore::new(1),
@@ -164,6 +172,23 @@ impl Members {
             failed: AtomicBool::new(false),
         };
         Volume(Kind::Members(Arc::new(members)))
+    }
+
+    /// Notes what a member that joins is like, before anything lies on it.
+    fn note_kind(&self, file: &File) {
+        if !file.heeds_dsync() && self.heeds_dsync.swap(false, Ordering::AcqRel) {
+            self.is_mixed.store(true, Ordering::Release);
+        }
+    }
+
+    /// The way of a write to a member. One that was chosen because all members had it is no way on
+    /// one that has joined since and does not.
+    fn way_to(&self, file: &File, way: Way) -> Way {
+        let is_vain = || self.is_mixed.load(Ordering::Acquire) && !file.heeds_dsync();
+        match way {
+            Way::WriteDurable(Durability::Flag) if is_vain() => Way::WriteDurable(Durability::Sync),
+            way => way,
+        }
     }
 
     fn state(&self) -> Arc<State> {
@@ -214,7 +239,7 @@ impl Volume {
             Kind::File(file) => file.read_exact_at(buf, offset).await,
             // No part of the frames of those that read one file.
             Kind::Members(members) => {
-                let (result, bufs) = Box::pin(members.moved(vec![buf], offset, Way::Read)).await;
+                let (result, bufs) = Box::pin(members.read(vec![buf], offset)).await;
                 (result, one(bufs))
             }
         }
@@ -228,7 +253,7 @@ impl Volume {
     ) -> (io::Result<()>, Vec<IoBuf>) {
         match &self.0 {
             Kind::File(file) => file.read_vectored_exact_at(bufs, offset).await,
-            Kind::Members(members) => Box::pin(members.moved(bufs, offset, Way::Read)).await,
+            Kind::Members(members) => Box::pin(members.read(bufs, offset)).await,
         }
     }
 
@@ -315,11 +340,21 @@ impl Volume {
         }
     }
 
+    /// True if the kernel tells a write that is durable in this way what became of it, whoever
+    /// syncs beside it.
+    pub fn tells(&self, durability: Durability) -> bool {
+        let is_mixed = match &self.0 {
+            Kind::File(_) => false,
+            Kind::Members(members) => members.is_mixed.load(Ordering::Acquire),
+        };
+        durability == Durability::Flag && self.backend().direct && !is_mixed
+    }
+
     /// True if a write with `RWF_DSYNC` is known to be durable when it ends.
     pub fn heeds_dsync(&self) -> bool {
         match &self.0 {
             Kind::File(file) => file.heeds_dsync(),
-            Kind::Members(members) => members.heeds_dsync,
+            Kind::Members(members) => members.heeds_dsync.load(Ordering::Acquire),
         }
     }
 

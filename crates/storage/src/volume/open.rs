@@ -71,7 +71,7 @@ pub(crate) async fn ensure_joins(
         Ok(true) => {
             let missing = MemberFault::Missing { number: 0, path: member.to_owned() };
             let member = Member::open(member, opening, missing).await?;
-            format::is_clear(&member, &[0; 16], format).await.map(drop)
+            format::is_clear(&member, &[0; 16], &[], format).await.map(drop)
         }
         _ => Ok(()),
     }
@@ -93,9 +93,14 @@ async fn create_all(
     let origin = Origin { database: runtime::entropy(), geometry: options.geometry };
     let (mut members, mut records) = (vec![], vec![]);
     for path in paths {
-        let (member, is_made) = origin.prepared(path, opening, options.format).await?;
+        let (member, is_made) = origin.found(path, opening).await?;
         made.extend(is_made.then(|| path.to_path_buf()));
+        format::is_clear(&member, &origin.database, &[], options.format).await?;
         members.push(member);
+    }
+    // Not before all are known to be suited.
+    for member in &members {
+        format::clear(member, &origin.database, &[], options.format).await?;
     }
     for (number, member) in (1..).zip(&members).skip(1) {
         records.push(origin.made_ready(member, number).await?);
@@ -105,17 +110,19 @@ async fn create_all(
     let label = origin.label(first, 1, probe::speed_of_new(first, &origin.geometry).await?);
     records.insert(0, Record::of(&label, &first.path));
     let table = Table::of_new(records);
-    let bytes = table.encode(&origin);
-    let bytes = bytes.ok_or(StorageError::Option("the paths of the members are too long"))?;
+    let twin = Table { sequence: table.sequence + 1, ..table.clone() };
     let written = async {
         first.reserve(0, origin.geometry.head_bytes()).await?;
-        write(first, &bytes, origin.geometry.slot(table.sequence)).await?;
+        for table in [&table, &twin] {
+            let bytes = table.encode(&origin).ok_or(ErrorKind::FileTooLarge)?;
+            write(first, &bytes, origin.geometry.slot(table.sequence)).await?;
+        }
         first.sync().await
     };
     let failed = |error| StorageError::io("make the members of the database", &error);
     written.await.map_err(failed)?;
     origin.write_label(first, &label).await?;
-    Ok(Members::of(origin, State { table, members }, opening))
+    Ok(Members::of(origin, State { table: twin, members }, opening))
 }
 
 /// The members of a database whose first one has a label.
@@ -137,10 +144,10 @@ pub(crate) async fn open(
     if label.number != 1 {
         return Err(StorageError::Member(MemberFault::NotFirst { number: label.number }));
     }
-    let mut table = read_table(&first, &label).await?;
-    let was = table.members.clone();
-    let is_moved = !is_same(&was[0].path, path).await;
-    let paths = paths_of(&was, is_moved, options)?;
+    let (was, is_mirrored) = read_table(&first, &label).await?;
+    let mut table = was.clone();
+    let is_moved = !is_same(&was.members[0].path, path).await;
+    let paths = paths_of(&was.members, is_moved, options)?;
     let all: Vec<&Path> = [path].into_iter().chain(paths.iter().map(|(path, _)| *path)).collect();
     ensure_different(&all).await?;
     let mut members: Vec<Option<Arc<Member>>> = vec![None; table.members.len()];
@@ -149,6 +156,10 @@ pub(crate) async fn open(
         let missing = MemberFault::Missing { number, path: path.to_owned() };
         let member = Member::open(path, opening, missing).await?;
         let position = position_of(&member, &label, &table).await?;
+        if let Some(other) = &members[position] {
+            let (path, other) = (member.path.clone(), other.path.clone());
+            return Err(StorageError::Member(MemberFault::Twice { path, other }));
+        }
         members[position] = Some(Arc::new(member));
     }
     let mut found = vec![];
@@ -160,14 +171,12 @@ pub(crate) async fn open(
         }
         found.push(member);
     }
-    let is_elsewhere = was != table.members;
     let state = State { table, members: found };
     check_lengths(&state, &label.origin.geometry).await?;
     let volume = Members::of(label.origin, state, opening);
-    match label.converted {
-        0 if is_elsewhere => volume.note_paths().await?,
-        0 => {}
-        _ => volume.finish_conversion(label).await?,
+    volume.settle(&was, is_mirrored).await?;
+    if label.converted > 0 {
+        volume.finish_conversion(label).await?;
     }
     Ok(volume)
 }
@@ -228,30 +237,39 @@ async fn check_lengths(state: &State, geometry: &Geometry) -> Result<()> {
     Ok(())
 }
 
-/// The table that counts.
+/// The table that counts; true if the other slot has the same, and so is its twin.
 ///
 /// # Errors
-/// `Io`; `NotADatabase` when there is none.
-async fn read_table(first: &Member, label: &Label) -> Result<Table> {
-    let geometry = &label.origin.geometry;
-    let mut newest: Option<Table> = None;
+/// `NotADatabase` when there is none.
+async fn read_table(first: &Member, label: &Label) -> Result<(Table, bool)> {
+    let mut tables = vec![];
     for slot in 0..2 {
-        let at = BLOCK_BYTES as u64 + slot * geometry.table_bytes;
-        if first.len().await? < at + BLOCK_BYTES as u64 {
-            continue;
-        }
-        let head = first.read(at, BLOCK_BYTES).await?;
-        let Some(len) = Table::stored_len(head.as_slice(), geometry) else { continue };
-        let Ok(bytes) = first.read(at, len.next_multiple_of(BLOCK_BYTES)).await else { continue };
-        let table = Table::decode(bytes.as_slice(), &label.origin);
-        let is_newer =
-            |table: &Table| newest.as_ref().is_none_or(|newest| newest.sequence < table.sequence);
-        newest = table.filter(is_newer).or(newest);
+        tables.extend(read_slot(first, label, slot).await);
     }
-    let is_converted = newest.is_none() && label.converted >= geometry.head_extents();
+    tables.sort_by_key(|table| table.sequence);
+    if let [older, newer] = &tables[..] {
+        let twin = Table { sequence: newer.sequence, ..older.clone() };
+        if twin == *newer {
+            // The newer one need not be durable, so that the next one is written over it.
+            return Ok((tables.swap_remove(0), true));
+        }
+    }
+    let geometry = &label.origin.geometry;
+    let is_converted = tables.is_empty() && label.converted >= geometry.head_extents();
     let converted = is_converted
         .then(|| Table::of_converted(Record::of(label, &first.path), label.converted, geometry));
-    newest.or(converted).ok_or(StorageError::NotADatabase)
+    Ok((tables.pop().or(converted).ok_or(StorageError::NotADatabase)?, false))
+}
+
+/// The table in a slot. One that cannot be read is none: the other slot has the same, or has what
+/// counts while this one was written.
+async fn read_slot(first: &Member, label: &Label, slot: u64) -> Option<Table> {
+    let geometry = &label.origin.geometry;
+    let at = BLOCK_BYTES as u64 + slot * geometry.table_bytes;
+    let head = first.read(at, BLOCK_BYTES).await.ok()?;
+    let len = Table::stored_len(head.as_slice(), geometry)?;
+    let bytes = first.read(at, len.next_multiple_of(BLOCK_BYTES)).await.ok()?;
+    Table::decode(bytes.as_slice(), &label.origin)
 }
 
 async fn file_len(file: &File) -> Result<u64> {

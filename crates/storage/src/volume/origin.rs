@@ -9,7 +9,7 @@ use runtime::fs;
 use super::label::Label;
 use super::member::{Member, Opening, unsuited, write};
 use super::table::Record;
-use super::{Geometry, format, probe};
+use super::{Geometry, probe};
 use crate::error::{MemberFault, Result, StorageError};
 
 /// The database of members, and how it divides space.
@@ -21,16 +21,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Opens or makes what is to be a member, and clears it; whether it was made.
+    /// Opens or makes what is to be a member; true if it was made.
     ///
     /// # Errors
-    /// `Member` where it is foreign and `clear` is false, in use or too small; `Io`.
-    pub async fn prepared(
-        &self,
-        path: &Path,
-        opening: Opening,
-        clear: bool,
-    ) -> Result<(Arc<Member>, bool)> {
+    /// `Member` where it is in use or too small; `Io`.
+    pub async fn found(&self, path: &Path, opening: Opening) -> Result<(Arc<Member>, bool)> {
         let is_there = fs::exists(path).await;
         let is_there = is_there.map_err(|error| StorageError::io("look at a member", &error))?;
         let member = match is_there {
@@ -43,7 +38,6 @@ impl Origin {
         if member.size > 0 && member.size < self.geometry.offset(1) {
             return Err(unsuited(path, "the device has no room for an extent"));
         }
-        format::clear(&member, &self.database, clear).await?;
         Ok((Arc::new(member), !is_there))
     }
 

@@ -1,6 +1,7 @@
 //! The table: which members there are, and where each extent lies (`docs/format/volume.md`,
 //! section 3).
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,11 @@ impl Table {
         counts
     }
 
+    /// Bytes of the table of a converted file.
+    pub fn bytes_of_converted(extents: u32, path_bytes: u64) -> u64 {
+        (HEAD_BYTES + MEMBER_BYTES) as u64 + path_bytes + 4 * u64::from(extents)
+    }
+
     /// Bytes of the table in its slot.
     fn len(&self) -> usize {
         let paths = self.members.iter().map(|member| member.path.as_os_str().len());
@@ -141,12 +147,28 @@ impl Table {
         (table.extents.len() == extent_count && table.is_sound()).then_some(table)
     }
 
+    /// True if its counts can go on: none of a program is as great.
+    fn has_successor(&self) -> bool {
+        self.sequence <= u64::MAX / 2 && self.next_number <= u32::MAX / 2
+    }
+
+    /// True if members can be told apart, and the first one is the first.
+    fn knows_members(&self) -> bool {
+        let numbers: BTreeSet<u32> = self.members.iter().map(|member| member.number).collect();
+        let ids: BTreeSet<u64> = self.members.iter().map(|member| member.id).collect();
+        let count = self.members.len();
+        let is_first = self.members.first().is_some_and(|first| first.number == 1);
+        let are_given = numbers.iter().all(|number| (1..self.next_number).contains(number));
+        is_first
+            && are_given
+            && count <= MEMBER_COUNT_MAX
+            && [numbers.len(), ids.len()] == [count; 2]
+    }
+
     /// True if each extent has a place of its own, and those of a member have no gap.
     fn is_sound(&self) -> bool {
         let is_known = |place: &Place| place.member < self.members.len();
-        if self.members.first().is_none_or(|first| first.number != 1)
-            || !self.extents.iter().all(is_known)
-        {
+        if !self.has_successor() || !self.knows_members() || !self.extents.iter().all(is_known) {
             return false;
         }
         let mut taken: Vec<Vec<bool>> =
@@ -198,12 +220,21 @@ pub(crate) fn choose(
     counts: &[u32],
     has_room: impl Fn(usize) -> bool,
 ) -> Option<usize> {
-    let load = |member: &usize| {
-        // Scaled, so that whole numbers tell any two speeds apart.
-        let extents = u128::from(counts[*member]) + 1;
-        (extents << 64) / u128::from(speeds[*member].max(1))
-    };
+    let load = |member: &usize| load(speeds[*member], counts[*member] + 1);
     (0..speeds.len()).filter(|member| has_room(*member)).min_by_key(load)
+}
+
+/// The member from which an extent is to move to `target`: the one that has the most for its speed,
+/// if the other one has fewer then.
+pub(crate) fn overloaded(speeds: &[u64], counts: &[u32], target: usize) -> Option<usize> {
+    let load_of = |member: &usize| load(speeds[*member], counts[*member]);
+    let source = (0..speeds.len()).filter(|member| *member != target).max_by_key(load_of)?;
+    (load(speeds[target], counts[target] + 1) < load_of(&source)).then_some(source)
+}
+
+/// Extents for a speed. Scaled, so that whole numbers tell any two speeds apart.
+fn load(speed: u64, extents: u32) -> u128 {
+    (u128::from(extents) << 64) / u128::from(speed.max(1))
 }
 
 #[cfg(test)]

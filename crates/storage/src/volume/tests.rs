@@ -1,7 +1,7 @@
 //! Requests, members that leave, and members that fail.
 
 use runtime::fs::OpenOptions;
-use runtime::sim::Disk;
+use runtime::sim::{Disk, Latency};
 use runtime::{Config, RingChoice, Runtime};
 
 use super::*;
@@ -95,6 +95,71 @@ fn what_lies_on_a_member_that_leaves_is_read_from_the_others() {
 }
 
 #[test]
+fn a_member_that_joins_gets_its_share() {
+    let disk = Disk::new(4);
+    simulated(&disk, || async {
+        let (volume, _) = open::create("/a".as_ref(), &options(), OPENING).await.unwrap();
+        volume.allocate(0, 4 << 20).await.unwrap();
+        volume.write_all_at(pattern(4 << 20, 6), 0).await.0.unwrap();
+        volume.add("/d".as_ref(), false).await.unwrap();
+        let members = volume.members();
+        let load = |member: &MemberInfo| member.used_bytes as f64 / member.speed_bytes as f64;
+        let loads: Vec<f64> = members.iter().map(load).collect();
+        let mean = loads.iter().sum::<f64>() / 4.0;
+        assert!(loads.iter().all(|load| (load / mean - 1.0).abs() < 0.2), "{members:?}");
+        assert!(read(&volume, 0, 4 << 20).await == pattern(4 << 20, 6).as_slice());
+        // Extents that have moved are as durable as others.
+        volume.sync_data().await.unwrap();
+    });
+    simulated(&disk.crash(4), || async {
+        let options = VolumeOptions { members: vec![], ..options() };
+        let open = OpenOptions { read: true, write: true, lock: true, ..OpenOptions::default() };
+        let file = File::open("/a", open).await.unwrap();
+        let volume = open::open(file, "/a".as_ref(), &options, OPENING).await.unwrap();
+        assert!(read(&volume, 0, 4 << 20).await == pattern(4 << 20, 6).as_slice());
+    });
+}
+
+#[test]
+fn a_slow_read_does_not_get_what_is_written_where_the_bytes_were() {
+    let disk = Disk::new(6);
+    let slow = disk.clone();
+    simulated(&disk, move || async move {
+        let (volume, _) = open::create("/a".as_ref(), &options(), OPENING).await.unwrap();
+        volume.allocate(0, 1 << 20).await.unwrap();
+        volume.write_all_at(pattern(1 << 20, 1), 0).await.0.unwrap();
+        slow.latency(Latency { read_ns: 100_000_000_000, ..Latency::default() });
+        let reader = volume.clone();
+        let reading = runtime::spawn(async move { read(&reader, 0, 1 << 20).await });
+        let count = slow.op_count();
+        while slow.op_count() < count + 3 {
+            runtime::yield_now().await;
+        }
+        slow.latency(Latency::default());
+        volume.add("/d".as_ref(), false).await.unwrap();
+        volume.allocate(1 << 20, 1 << 20).await.unwrap();
+        volume.write_all_at(pattern(1 << 20, 2), 1 << 20).await.0.unwrap();
+        assert!(reading.await.unwrap() == pattern(1 << 20, 1).as_slice());
+    });
+}
+
+#[test]
+fn a_member_that_does_not_heed_dsync_gets_syncs() {
+    simulated(&Disk::new(8), || async {
+        let (volume, _) = open::create("/a".as_ref(), &options(), OPENING).await.unwrap();
+        let Kind::Members(members) = &volume.0 else { panic!("there are members") };
+        let (file, flag) = (&members.state().members[0].file, Durability::Flag);
+        let way = Way::WriteDurable(flag);
+        // Somebody has asked for it.
+        assert!(members.way_to(file, way) == way && volume.tells(flag));
+        members.heeds_dsync.store(true, Ordering::Release);
+        volume.add("/d".as_ref(), false).await.unwrap();
+        assert_eq!(members.way_to(file, way), Way::WriteDurable(Durability::Sync));
+        assert!(!volume.heeds_dsync() && !volume.tells(flag));
+    });
+}
+
+#[test]
 fn a_member_that_fails_stops_all_writes_and_no_reads() {
     simulated(&Disk::new(3), || async {
         let (volume, _) = open::create("/a".as_ref(), &options(), OPENING).await.unwrap();
@@ -108,3 +173,6 @@ fn a_member_that_fails_stops_all_writes_and_no_reads() {
         read(&volume, 0, 4096).await;
     });
 }
+
+mod conversion;
+mod faults;

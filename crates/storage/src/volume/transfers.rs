@@ -8,8 +8,8 @@ use std::sync::Arc;
 use runtime::IoBuf;
 use runtime::fs::Durability;
 
-use super::Members;
 use super::member::Member;
+use super::{Members, State};
 use crate::planted;
 
 /// Direction and durability of a transfer.
@@ -62,6 +62,32 @@ impl Members {
         writing.await.unwrap_or_else(|_| (Err(stopped()), IoBuf::alloc_many(count, 0)))
     }
 
+    /// Reads bytes into the buffers, which get them one after the other. Extents may move
+    /// meanwhile, and their places be given to others: what was read then is read again.
+    pub(super) async fn read(&self, mut bufs: Vec<IoBuf>, offset: u64) -> Moved {
+        let len: usize = bufs.iter().map(IoBuf::len).sum();
+        loop {
+            let before = self.state();
+            let read = self.moved(bufs, offset, Way::Read).await;
+            let after = self.state();
+            let is_same = Arc::ptr_eq(&before, &after)
+                || self.places(&before, offset, len) == self.places(&after, offset, len);
+            if is_same {
+                return read;
+            }
+            bufs = read.1;
+        }
+    }
+
+    /// The places of bytes, each with the label of its member.
+    fn places(&self, state: &State, offset: u64, len: usize) -> Vec<(u64, u32)> {
+        let extent_bytes = self.origin.geometry.extent_bytes;
+        let extents = offset / extent_bytes..(offset + len as u64).div_ceil(extent_bytes);
+        let place = |extent| state.table.extents.get(extent as usize);
+        let found = extents.filter_map(place);
+        found.map(|place| (state.table.members[place.member].id, place.number)).collect()
+    }
+
     /// Moves the bytes of the buffers, which lie one after the other. Who writes has the gate.
     pub(super) async fn moved(&self, mut bufs: Vec<IoBuf>, offset: u64, way: Way) -> Moved {
         let len: usize = bufs.iter().map(IoBuf::len).sum();
@@ -71,6 +97,7 @@ impl Members {
         };
         if runs.len() == 1 {
             let run = runs.pop().expect("there is one");
+            let way = self.way_to(&run.member.file, way);
             return run.member.moved(bufs, run.at, way).await;
         }
         // Few requests cross extents: what they cost is a copy.
@@ -80,6 +107,7 @@ impl Members {
             if way != Way::Read {
                 whole.take(part.as_mut_slice());
             }
+            let way = self.way_to(&run.member.file, way);
             runtime::spawn(async move { run.member.moved(vec![part], run.at, way).await })
         };
         let parts: Vec<_> = runs.into_iter().map(part).collect();

@@ -1,5 +1,7 @@
 //! Tables that come back, are damaged, too long; members that get extents.
 
+use stdx::Prng;
+
 use super::*;
 
 const ORIGIN: Origin =
@@ -65,6 +67,22 @@ fn extents_go_to_members_by_their_speeds() {
 }
 
 #[test]
+fn extents_move_until_members_are_even() {
+    let speeds = [300, 100, 200];
+    let mut counts = [300, 100, 0];
+    while let Some(source) = overloaded(&speeds, &counts, 2) {
+        counts[source] -= 1;
+        counts[2] += 1;
+    }
+    assert!(
+        counts.iter().zip(speeds).all(|(count, speed)| (count * 3 / 2).abs_diff(speed as u32) < 5),
+        "{counts:?}"
+    );
+    assert_eq!(overloaded(&[100, 100], &[1, 0], 1), None, "it would be the same for another one");
+    assert_eq!(overloaded(&[100], &[9], 0), None, "there is no other one");
+}
+
+#[test]
 fn extents_of_a_converted_file_stay_but_for_its_head() {
     let geometry = Geometry { extent_bytes: 64 << 10, table_bytes: 64 << 10 };
     let table = Table::of_converted(record(1, "/a"), 7, &geometry);
@@ -76,4 +94,39 @@ fn extents_of_a_converted_file_stay_but_for_its_head() {
         assert_eq!(at, was, "extent {extent}");
     }
     assert!(table.is_sound());
+}
+
+#[test]
+fn tables_of_any_bytes_are_none_or_have_a_successor() {
+    let (mut prng, good) = (Prng::new(1), table().encode(&ORIGIN).unwrap());
+    let (len, mut tables) = (table().len() as u64, 0);
+    for _ in 0..200_000 {
+        let mut bytes = good.clone();
+        for _ in 0..1 + prng.below(3) {
+            let value = [0, 1, 255, prng.next_u64() as u8][prng.below(4) as usize];
+            bytes[prng.below(len) as usize] = value;
+        }
+        let whole = Table::stored_len(&bytes, &ORIGIN.geometry).unwrap_or(HEAD_BYTES);
+        set_u32(&mut bytes, CHECKSUM, 0);
+        let sum = crc32c::crc32c(&bytes[..whole.min(good.len())]);
+        set_u32(&mut bytes, CHECKSUM, sum);
+        let Some(table) = Table::decode(&bytes, &ORIGIN) else { continue };
+        tables += 1;
+        assert!(table.sequence < u64::MAX - 1 && table.next_number < u32::MAX);
+        assert!(table.members.len() <= MEMBER_COUNT_MAX);
+        assert_eq!(table.counts().len(), table.members.len());
+        assert_eq!(Table::decode(&table.encode(&ORIGIN).unwrap(), &ORIGIN), Some(table));
+    }
+    assert!(tables > 1000, "{tables}");
+}
+
+#[test]
+fn counts_that_leave_no_successor_are_of_no_table() {
+    for (sequence, next_number) in [(u64::MAX, 4), (9, u32::MAX), (9, 3)] {
+        let table = Table { sequence, next_number, ..table() };
+        assert_eq!(Table::decode(&table.encode(&ORIGIN).unwrap(), &ORIGIN), None);
+    }
+    let mut twice = table();
+    twice.members[1].id = twice.members[0].id;
+    assert_eq!(Table::decode(&twice.encode(&ORIGIN).unwrap(), &ORIGIN), None, "an id twice");
 }
