@@ -24,6 +24,15 @@ const PROTOCOL_3_0: i32 = 3 << 16;
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 18;
 
+/// Fewest rounds of a proof: RFC 7677's number. A server that asks for fewer makes the password
+/// easier to guess for who reads the exchange.
+const ITERATIONS_MIN: u32 = 4096;
+
+/// Most rounds of a proof: a second of a processor. They are computed before the server has shown
+/// that it knows the password, so anybody who answers at its address may ask for them; and each
+/// attempt to connect computes them again.
+const ITERATIONS_MAX: u32 = 1_000_000;
+
 /// A connection that is logged in.
 pub(super) struct Link {
     stream: Stream,
@@ -116,10 +125,14 @@ impl Link {
         });
         let answer = self.challenge(11).await?;
         let (salt, iterations, server_nonce) = parsed(&answer, &nonce).ok_or_else(malformed)?;
+        check_iterations(iterations)?;
         let unproved = format!("c=biws,r={server_nonce}");
-        let covered = format!("{bare},{answer},{unproved}");
+        let (password, covered) = (password.to_owned(), format!("{bare},{answer},{unproved}"));
+        let proved = runtime::offload(move || {
+            engine::scram_proof(&password, &salt, iterations, covered.as_bytes())
+        });
         let (proof, signature) =
-            engine::scram_proof(password, &salt, iterations, covered.as_bytes());
+            proved.await.map_err(|error| SqlError::internal(error.to_string()))?;
         let second = format!("{unproved},p={}", STANDARD.encode(proof));
         self.output.message(b'p', |body| body.extend_from_slice(second.as_bytes()));
         let last = self.challenge(12).await?;
@@ -192,6 +205,19 @@ fn parsed(answer: &str, nonce: &str) -> Option<(Vec<u8>, u32, String)> {
     let iterations = parts.next()?.strip_prefix("i=")?.parse().ok()?;
     let is_own = server_nonce.starts_with(nonce) && server_nonce.len() > nonce.len();
     is_own.then(|| (salt, iterations, server_nonce.to_owned()))
+}
+
+/// Refuses numbers of rounds that no honest server asks for.
+fn check_iterations(iterations: u32) -> SqlResult<()> {
+    if (ITERATIONS_MIN..=ITERATIONS_MAX).contains(&iterations) {
+        return Ok(());
+    }
+    let message = format!("the server asks for {iterations} rounds of SCRAM-SHA-256");
+    Err(SqlError::new(SqlState("08001"), message)
+        .with_detail(format!("From {ITERATIONS_MIN} to {ITERATIONS_MAX} are computed."))
+        .with_hint(
+            "See to it that this is the primary, and give its role a password by ALTER ROLE.",
+        ))
 }
 
 /// The error that the server reports.
