@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::LocalFuture;
+use runtime::sync::Cancel;
 use runtime::{RemoteHandle, Runtime};
 use storage::{FollowError, Follower, StoreOptions};
 use types::{SqlError, SqlResult, SqlState};
@@ -26,7 +27,7 @@ use crate::database::states::{self, States};
 use crate::door;
 use crate::memory::Shares;
 use crate::options::Options;
-use crate::replication::ReplicaFigures;
+use crate::replication::{Attendant, ReplicaFigures};
 use crate::succession::Succession;
 use fault::refused;
 use receiver::{Receiver, copied};
@@ -38,12 +39,13 @@ pub trait Upstream: Send + Sync {
     fn copy<'a>(&'a self, path: &'a Path) -> LocalFuture<'a, SqlResult<()>>;
 
     /// Brings what comes into the folder, until that is over; why it is. `told` says how far the
-    /// replica's folder and its sessions are.
+    /// replica's folder and its sessions are; `came` is called whenever bytes have come.
     fn receive<'a>(
         &'a self,
         folder: &'a Path,
         copy: &'a Path,
         told: &'a (dyn Fn() -> ReplicaFigures + 'a),
+        came: &'a (dyn Fn() + 'a),
     ) -> LocalFuture<'a, SqlError>;
 
     /// Its name, for messages and figures.
@@ -59,6 +61,8 @@ pub struct ReplicaOptions {
     pub upstream: Option<Arc<dyn Upstream>>,
     /// Is told in a sentence what becomes of the replica; must not block.
     pub tell: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Is cancelled by who does not wait for the start any more, of which the copy is a part.
+    pub ending: Cancel,
 }
 
 impl ReplicaOptions {
@@ -82,8 +86,8 @@ impl Replica {
     /// From an ordinary thread.
     ///
     /// # Errors
-    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, and those of opening a
-    /// database.
+    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, 57P01 when it is to end
+    /// before it has begun, and those of opening a database.
     pub fn start(path: &Path, follow: &ReplicaOptions, options: &Options) -> SqlResult<Replica> {
         let shares = Shares::of(options)?;
         // Two states may be open at a time.
@@ -94,11 +98,13 @@ impl Replica {
         let mut tasks = vec![];
         if let Some(upstream) = &follow.upstream {
             let (first, file) = (upstream.clone(), path.to_owned());
-            door::wait(&handle, || Box::pin(async move { copied(&*first, &file).await }))?;
+            let ending = follow.ending.clone();
+            door::wait(&handle, || Box::pin(async move { copied(&*first, &file, &ending).await }))?;
             let receiver = Receiver::new(&states, upstream, follow, path);
             tasks.push(handle.spawn_on(0, move || receiver.run()));
         }
-        let (follower, opened) = match first_state(&handle, (path, follow), options, &store_options)
+        let (places, heard) = ((path, follow), states.status.attendant());
+        let (follower, opened) = match first_state(&handle, places, heard, options, &store_options)
         {
             Ok(opened) => opened,
             Err(error) => {
@@ -154,6 +160,7 @@ fn max_delay_of(database: &Database) -> impl Fn() -> Option<Duration> + Send + u
 fn first_state(
     handle: &runtime::Handle,
     (path, follow): (&Path, &ReplicaOptions),
+    heard: Attendant,
     options: &Options,
     store_options: &StoreOptions,
 ) -> SqlResult<(Follower, Opened)> {
@@ -161,7 +168,7 @@ fn first_state(
     let (options, stores) = (store_options.clone(), stores_of(&options.configuration));
     door::wait(handle, || {
         Box::pin(async move {
-            let mut follower = first_opened(&path, &follow).await?;
+            let mut follower = first_opened(&path, &follow, &heard).await?;
             let (store, mut snapshot) = opened(&mut follower, &options).await?;
             snapshot.stores = stores;
             Ok((follower, (store, snapshot)))

@@ -10,6 +10,7 @@ use engine::{
     ArchiveOptions, Configuration, Database, Options, Origin, Replica, ReplicaOptions, Session,
     SqlError, SqlResult, StatementResult,
 };
+use runtime::sync::Cancel;
 use types::text::format_value;
 
 struct Scratch(PathBuf);
@@ -53,7 +54,8 @@ impl Primary {
     fn replica(&self, options: &Options) -> SqlResult<Replica> {
         let folder = self.folder.0.join("archive");
         let tell = Arc::new(|said: &str| println!("replica: {said}"));
-        let follow = ReplicaOptions { folder, upstream: None, tell };
+        let ending = Cancel::new();
+        let follow = ReplicaOptions { folder, upstream: None, tell, ending };
         Replica::start(&self.folder.0.join("copy"), &follow, options)
     }
 }

@@ -16,6 +16,10 @@ use crate::output::{Output, string};
 use crate::scram;
 use crate::stream::Stream;
 
+/// A server says each second how far it is, or that it still makes a copy: one that is silent for so
+/// long is gone.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// How long a server has to answer a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -32,6 +36,9 @@ const ITERATIONS_MIN: u32 = 4096;
 /// that it knows the password, so anybody who answers at its address may ask for them; and each
 /// attempt to connect computes them again.
 const ITERATIONS_MAX: u32 = 1_000_000;
+
+/// Longest message of a server: a piece of a copy or of a segment is 256 KiB at most.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// A connection that is logged in.
 pub(super) struct Link {
@@ -65,7 +72,8 @@ impl Link {
             }
         }
         let stream = Stream::new(outcome.map_err(unreachable)?);
-        let mut link = Link { stream, input: Input::default(), output: Output::default() };
+        let input = Input::of_server(MESSAGE_BYTES_MAX);
+        let mut link = Link { stream, input, output: Output::default() };
         link.log_in(upstream).await?;
         Ok(link)
     }
@@ -179,14 +187,21 @@ impl Link {
     }
 
     async fn flush(&mut self) -> SqlResult<()> {
-        crate::connection::flush(&mut self.stream, &mut self.output).await.map_err(lost)
+        let flushed = crate::connection::flush(&mut self.stream, &mut self.output);
+        let stuck = |_| lost(io::ErrorKind::TimedOut.into());
+        time::timeout(SILENCE, flushed).await.map_err(stuck)?.map_err(lost)
     }
 
-    /// The next message that says something.
+    /// The next message that says something. A server that works at something says now and then
+    /// that it does.
+    ///
+    /// # Errors
+    /// 08006 when it is silent, or gone.
     async fn next(&mut self) -> SqlResult<Frame> {
         self.flush().await?;
         loop {
-            let frame = self.input.next(&mut self.stream).await.map_err(lost)?;
+            let next = self.input.next_unless_silent(&mut self.stream, SILENCE).await;
+            let frame = next.map_err(lost)?;
             let frame = frame.ok_or_else(|| lost(io::ErrorKind::UnexpectedEof.into()))?;
             match frame.tag {
                 b'E' => return Err(refused(&frame.body)),
@@ -237,6 +252,9 @@ fn refused(body: &[u8]) -> SqlError {
 }
 
 fn lost(error: io::Error) -> SqlError {
+    if error.kind() == io::ErrorKind::TimedOut {
+        return SqlError::new(SqlState("08006"), "the server is silent");
+    }
     SqlError::new(SqlState("08006"), format!("the connection is lost: {error}"))
 }
 
