@@ -5,7 +5,8 @@
 //! read ([`crate::versions::replay`]). When more has come, a checkpoint with what no commit says,
 //! the copy's state is opened as a store of its own beside the one before, and sessions go on to it
 //! between two transactions ([`crate::succession`]). Nobody who reads is in the way of what comes:
-//! open states keep what lies where an image goes.
+//! open states keep what lies where an image goes. It is seen later, though, while as many
+//! states are in use as may be open.
 
 mod fault;
 mod receiver;
@@ -25,10 +26,10 @@ use crate::database::Database;
 use crate::database::open::{Opened, started, stores_of};
 use crate::database::states::{self, States};
 use crate::door;
-use crate::memory::Shares;
+use crate::memory::{POOL_BYTES_MIN, Shares};
 use crate::options::Options;
 use crate::replication::{Attendant, ReplicaFigures};
-use crate::succession::Succession;
+use crate::succession::{STATES_MAX, Succession};
 use fault::refused;
 use receiver::{Receiver, copied};
 use task::{Task, first_opened, note_position, opened};
@@ -90,8 +91,7 @@ impl Replica {
     /// before it has begun, and those of opening a database.
     pub fn start(path: &Path, follow: &ReplicaOptions, options: &Options) -> SqlResult<Replica> {
         let shares = Shares::of(options)?;
-        // Two states may be open at a time.
-        let store_options = options.of_store(shares.pool / 2)?;
+        let store_options = options.of_store((shares.pool / STATES_MAX).max(POOL_BYTES_MIN))?;
         let (promoted, runtime) = (options.of_store(shares.pool)?, started(options)?);
         let (states, handle) = (Succession::new(), runtime.handle());
         states.status.change(|figures| figures.source = follow.source());

@@ -95,6 +95,9 @@ impl Task {
             Advanced::State => false,
         };
         if !is_seen {
+            if self.states.is_full() {
+                return Ok(());
+            }
             let opened = opened(follower, &self.options).await?;
             states::advance(&self.states, opened, true);
         }

@@ -18,7 +18,7 @@ use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::isolation::Isolation;
 use crate::privileges::statement_kind;
-use crate::succession::conflict;
+use crate::succession::{broken_off, conflict};
 
 const READ_ONLY: SqlState = SqlState("25006");
 
@@ -52,8 +52,25 @@ impl Session {
         })
     }
 
+    /// True if nothing of what the session has begun binds it to its state, so that it goes on to
+    /// the next one as soon as there is one.
+    pub fn rests_freely(&self) -> bool {
+        self.is_idle() || self.may_move()
+    }
+
+    /// Waits until the session's state has lasted too long; the error to end it with. For ever where
+    /// none does.
+    pub async fn outlasted(&self) -> SqlError {
+        self.db.over().await;
+        broken_off()
+    }
+
     /// Waits until somebody has something to tell the session: a notification, or another state.
+    /// Within a transaction nobody is told of notifications.
     pub async fn stirred(&self) {
+        if !self.is_idle() {
+            return self.db.left().await;
+        }
         let (mut notified, mut left) = (pin!(self.notified()), pin!(self.db.left()));
         poll_fn(|cx| match notified.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(()),

@@ -1,12 +1,13 @@
 //! Copies that end early: the replica is stopped, the primary breaks off, or has had enough.
 
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use engine::Replica;
+use engine::{Configuration, Options, Origin, Replica};
 
 use crate::stranger::{Peer, Stranger};
-use crate::{Pair, connect, options};
+use crate::{Pair, at_last, connect, listen, options, text};
 
 /// The words of a server before a copy, and a piece of that.
 fn begin_copy(peer: &mut Peer) {
@@ -105,4 +106,44 @@ fn a_server_ends_copies_that_nobody_takes() {
     at_most(0);
     drop(drained);
     assert_eq!(pair.files("copy-"), Vec::<String>::new());
+}
+
+#[test]
+fn who_rests_in_a_state_that_lasts_too_long_is_sent_away() {
+    let pair = Pair::new("replicated-rests", true);
+    let mut configuration = Configuration::default();
+    configuration.give("max_standby_streaming_delay", "100ms", Origin::Flag).expect("a setting");
+    let options = Options { configuration: Arc::new(configuration), ..options() };
+    let port = pair.primary.address.port();
+    let (path, follow) = pair.following(port, "copy", ("copies", "right"));
+    let replica = Replica::start(&path, &follow, &options).expect("it follows");
+    let served = listen(&replica.database());
+    let begun = |begin: &str| {
+        let mut client = connect(&served);
+        client.batch_execute(begin).expect("begun");
+        client
+    };
+    let mut sent_away = [
+        "begin isolation level repeatable read; set application_name = 'rests'; table t",
+        "begin; set application_name = 'rests'; declare c cursor for table t; fetch c",
+    ]
+    .map(begun);
+    let mut free = begun("begin; set application_name = 'free'; table t");
+    let mut other = connect(&served);
+    let count = |name: &str| {
+        format!("select count(*)::text from pg_stat_activity where application_name = '{name}'")
+    };
+    at_last(&mut other, &count("rests"), "2");
+    pair.primary().batch_execute("create table d (a int)").expect("created");
+    let defined = "select count(*)::text from pg_class where relname = 'd'";
+    at_last(&mut other, defined, "1");
+    at_last(&mut other, &count("rests"), "0");
+    for client in &mut sent_away {
+        client.batch_execute("select 1").expect_err("it was sent away");
+    }
+    // A transaction that is bound to no state goes on to the next one.
+    assert_eq!(text(&mut free, defined).expect("it goes on"), "1");
+    free.batch_execute("commit").expect("it ends well");
+    std::mem::forget((replica.database(), free, other));
+    std::mem::forget((replica, served));
 }
