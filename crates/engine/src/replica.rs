@@ -168,6 +168,7 @@ fn first_state(
     let (options, stores) = (store_options.clone(), stores_of(&options.configuration));
     door::wait(handle, || {
         Box::pin(async move {
+            forget_request(&path).await?;
             let mut follower = first_opened(&path, &follow, &heard).await?;
             let (store, mut snapshot) = opened(&mut follower, &options).await?;
             snapshot.stores = stores;
@@ -179,6 +180,16 @@ fn first_state(
 /// The file by which a server that follows is asked to end that.
 pub fn request_path(copy: &Path) -> PathBuf {
     copy.with_added_extension("promote")
+}
+
+/// Removes what asked a server to end that is gone: nobody waits for it any more.
+async fn forget_request(copy: &Path) -> SqlResult<()> {
+    let request = request_path(copy);
+    let failed = |error: std::io::Error| SqlError::new(SqlState::IO_ERROR, error.to_string());
+    match runtime::fs::exists(&request).await.map_err(failed)? {
+        true => runtime::fs::remove(&request).await.map_err(failed),
+        false => Ok(()),
+    }
 }
 
 /// Makes a copy that follows another database one of its own, while no server has it. From an

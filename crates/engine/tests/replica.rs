@@ -428,3 +428,16 @@ fn what_follows_is_written_by_nobody_else() {
     assert_eq!(row(&mut db.session(), SUM), "5000|50");
     db.close().unwrap();
 }
+
+#[test]
+fn a_request_to_promote_that_nobody_waits_for_is_forgotten() {
+    let primary = primary("replica-stale");
+    let request = engine::request_path(&primary.folder.0.join("copy"));
+    std::fs::write(&request, b"").unwrap();
+    let replica = primary.replica(&options(None)).unwrap();
+    assert!(!request.exists());
+    primary.db.session().execute("insert into accounts values (51, 7)").unwrap();
+    let mut session = replica.database().session();
+    at_last(&mut session, SUM, "5007|51");
+    assert_eq!(row(&mut session, "select pg_is_in_recovery()"), "t");
+}

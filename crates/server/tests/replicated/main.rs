@@ -151,12 +151,14 @@ fn a_replica_follows_over_the_port_and_takes_over() {
     let load = "create table l as select i from generate_series(1, 20000) g(i)";
     primary.batch_execute(load).expect("loaded");
     at_last(&mut client, "select count(*)::text from l", "20000");
-    // A prepared statement goes on from state to state.
+    // A prepared statement goes on from state to state: a definition makes another one.
     let prepared = client.prepare("select count(*) from t where a < $1").expect("prepared");
     for a in 4..8i32 {
-        primary.execute("insert into t values ($1)", &[&a]).expect("inserted");
-        let count = (a as i64).to_string();
-        at_last(&mut client, "select count(*)::text from t", &count);
+        let define = format!("create table d{a} (a int); insert into t values ({a})");
+        primary.batch_execute(&define).expect("defined and inserted");
+        let defined = format!("select count(*)::text from pg_class where relname = 'd{a}'");
+        at_last(&mut client, &defined, "1");
+        at_last(&mut client, "select count(*)::text from t", &a.to_string());
         let seen: i64 = client.query_one(&prepared, &[&100i32]).expect("a row").get(0);
         assert_eq!(seen, i64::from(a));
     }
