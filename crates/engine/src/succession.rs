@@ -149,10 +149,11 @@ impl<S: State> Succession<S> {
     /// True while as many states are in use as may be open at a time, the last one among them. One
     /// that is over is about to go.
     pub(crate) fn is_full(&self) -> bool {
-        let former = lock(&self.former);
-        let states = former.iter().filter_map(|former| former.state.upgrade());
-        let in_use = |state: &Arc<S>| state.standing().is_some_and(|standing| !standing.is_over());
-        states.filter(in_use).count() + 1 >= STATES_MAX
+        // The last handle of one is not dropped while others wait for the list.
+        let held: Vec<Arc<S>> =
+            lock(&self.former).iter().filter_map(|former| former.state.upgrade()).collect();
+        let in_use = |state: &&Arc<S>| state.standing().is_some_and(|standing| !standing.is_over());
+        held.iter().filter(in_use).count() + 1 >= STATES_MAX
     }
 
     /// Ends all states that there are, for good.

@@ -237,11 +237,40 @@ fn who_only_reads_is_told_so() {
     let replica = primary.replica(&options(None)).unwrap();
     let mut session = replica.database().session();
     at_last(&mut session, "select count(*) from pg_class where relname = 't'", "1");
+    refuse_writes(&mut session);
+    refuse_modes(&mut session);
+    let shown = [
+        ("select pg_is_in_recovery()", "t"),
+        ("show transaction_read_only", "on"),
+        ("show in_hot_standby", "on"),
+        ("begin isolation level repeatable read; select 1", "1"),
+        ("show transaction_read_only", "on"),
+        ("rollback; select pg_is_wal_replay_paused()", "f"),
+        ("begin; lock t in row exclusive mode; select 2", "2"),
+        ("rollback; select pg_try_advisory_lock(7)", "t"),
+        ("prepare p as select count(*) from t; execute p", "0"),
+    ];
+    for (text, wanted) in shown {
+        assert_eq!(row(&mut session, text), wanted, "{text}");
+    }
+    let error = refused(&mut session, "select pg_current_wal_lsn()");
+    assert_eq!((error.state.0, error.message.as_str()), ("55000", "recovery is in progress"));
+    // The primary is what it was.
+    assert_eq!(row(&mut writer, "select pg_is_in_recovery()"), "f");
+    assert_eq!(refused(&mut writer, "select pg_promote()").state.0, "55000");
+    assert!(row(&mut writer, "show in_hot_standby").contains("off"));
+}
+
+fn refuse_writes(session: &mut Session) {
     for (text, message) in READ_ONLY {
-        let error = refused(&mut session, text);
+        let error = refused(session, text);
         let message = format!("cannot execute {message}");
         assert_eq!((error.state.0, error.message), ("25006", message), "{text}");
     }
+}
+
+/// Modes that a transaction may not have, and what every session may do.
+fn refuse_modes(session: &mut Session) {
     let modes = [
         ("begin read write", "cannot set transaction read-write mode during recovery"),
         (
@@ -265,7 +294,7 @@ fn who_only_reads_is_told_so() {
         ("copy t to '/nowhere'", "cannot use serializable mode in a hot standby"),
     ];
     for (text, message) in modes {
-        let error = refused(&mut session, text);
+        let error = refused(session, text);
         assert_eq!((error.state.0, error.message.as_str()), ("0A000", message), "{text}");
     }
     session.execute("reset default_transaction_isolation").unwrap();
@@ -285,26 +314,6 @@ fn who_only_reads_is_told_so() {
     ] {
         session.execute(allowed).unwrap_or_else(|error| panic!("{allowed}: {error}"));
     }
-    let shown = [
-        ("select pg_is_in_recovery()", "t"),
-        ("show transaction_read_only", "on"),
-        ("show in_hot_standby", "on"),
-        ("begin isolation level repeatable read; select 1", "1"),
-        ("show transaction_read_only", "on"),
-        ("rollback; select pg_is_wal_replay_paused()", "f"),
-        ("begin; lock t in row exclusive mode; select 2", "2"),
-        ("rollback; select pg_try_advisory_lock(7)", "t"),
-        ("prepare p as select count(*) from t; execute p", "0"),
-    ];
-    for (text, wanted) in shown {
-        assert_eq!(row(&mut session, text), wanted, "{text}");
-    }
-    let error = refused(&mut session, "select pg_current_wal_lsn()");
-    assert_eq!((error.state.0, error.message.as_str()), ("55000", "recovery is in progress"));
-    // The primary is what it was.
-    assert_eq!(row(&mut writer, "select pg_is_in_recovery()"), "f");
-    assert_eq!(refused(&mut writer, "select pg_promote()").state.0, "55000");
-    assert!(row(&mut writer, "show in_hot_standby").contains("off"));
 }
 
 #[test]

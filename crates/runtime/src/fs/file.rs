@@ -12,7 +12,7 @@ use crate::fs::overlay::Written;
 use crate::known::Known;
 use crate::nvme::namespace::Namespace;
 use crate::sim::disk::Handle;
-use crate::sync::Semaphore;
+use crate::sync::semaphore::Semaphore;
 
 /// Where a file lives.
 pub(crate) enum Node {

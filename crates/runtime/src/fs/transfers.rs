@@ -16,7 +16,7 @@ use crate::buf::IoBuf;
 use crate::lock::lock;
 use crate::op::{Answer, Bufs, Meta, Op, Spans, Transfer};
 use crate::pending::{Pending, begin};
-use crate::sync::Semaphore;
+use crate::sync::semaphore::Semaphore;
 
 /// Most pieces of memory in one vectored request (the kernel's IOV_MAX).
 pub const VECTOR_COUNT_MAX: usize = 1024;
