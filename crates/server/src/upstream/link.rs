@@ -135,12 +135,9 @@ impl Link {
         let (salt, iterations, server_nonce) = parsed(&answer, &nonce).ok_or_else(malformed)?;
         check_iterations(iterations)?;
         let unproved = format!("c=biws,r={server_nonce}");
-        let (password, covered) = (password.to_owned(), format!("{bare},{answer},{unproved}"));
-        let proved = runtime::offload(move || {
-            engine::scram_proof(&password, &salt, iterations, covered.as_bytes())
-        });
+        let covered = format!("{bare},{answer},{unproved}");
         let (proof, signature) =
-            proved.await.map_err(|error| SqlError::internal(error.to_string()))?;
+            engine::scram_proof(password, &salt, iterations, covered.as_bytes()).await;
         let second = format!("{unproved},p={}", STANDARD.encode(proof));
         self.output.message(b'p', |body| body.extend_from_slice(second.as_bytes()));
         let last = self.challenge(12).await?;
