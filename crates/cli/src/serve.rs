@@ -18,6 +18,7 @@ use engine::{
     SqlState,
 };
 use runtime::fs::Durability;
+use runtime::sync::Cancel;
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
 use crate::location::{self, MemberArgs};
@@ -62,7 +63,17 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     log.set_json(is_json(&configuration));
     provide_descriptors(&configuration, &log)?;
     let options = server_options(&configuration, &log, device_reads_per_s)?;
-    let served = open(&configuration, &args.members, &log)?;
+    let ending = Cancel::new();
+    let open = || open(&configuration, &args.members, &log, &ending);
+    let (opened, mut early) = served::attended(&ending, open);
+    let served = match opened {
+        Err(error) if early.is_some() && error.state == SqlState::ADMIN_SHUTDOWN => {
+            log.note(format!("Stopped: {}.", error.message));
+            stderr::flush();
+            return Ok(ExitCode::SUCCESS);
+        }
+        opened => opened?,
+    };
     // A state of a replica is held no longer than it has to be.
     let start = |db: &Database| {
         tell_who_may_connect(db, &options);
@@ -72,7 +83,7 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     };
     let server = start(&served.database())?;
     loop {
-        match signal::wait(&signals) {
+        match early.take().unwrap_or_else(|| signal::wait(&signals)) {
             libc::SIGHUP => reload(args, &served.database(), &server, &log),
             signal => {
                 stop(&served.database(), &server, &log, (&signals, signal))?;
@@ -155,6 +166,7 @@ fn open(
     configuration: &Arc<Configuration>,
     members: &MemberArgs,
     log: &Arc<Log>,
+    ending: &Cancel,
 ) -> SqlResult<Served> {
     let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
     if configuration.count("pool") >= configuration.count("memory") {
@@ -181,7 +193,7 @@ fn open(
     runtime::code::read_ahead();
     let path =
         location::file(configuration.text("data").unwrap_or_default().as_ref(), "main.dovetail");
-    served::open((&path, members), configuration, options, log)
+    served::open((&path, members), configuration, options, (log, ending))
 }
 
 /// Where the database is archived, if it is.

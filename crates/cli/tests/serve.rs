@@ -3,7 +3,7 @@
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -226,6 +226,24 @@ fn sigterm_drains_and_the_second_one_does_not_wait() {
     assert_eq!(row.get::<_, i64>(0), 1);
     server.signal("-TERM");
     assert_eq!(server.exit_code(), Some(0));
+}
+
+#[test]
+fn sigterm_ends_a_replica_that_waits_for_its_copy() {
+    let folder = Folder::new("waits");
+    let config = folder.file("config.toml", "");
+    // It takes connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = silent.local_addr().expect("an address").to_string();
+    let mut command = command(&folder, &config);
+    command.args(["--data", "copy.dovetail", "--replica-of", &address]);
+    let process = command.stderr(Stdio::null()).spawn().expect("the server starts");
+    let running = Running { process, lines: channel().1, port: 0 };
+    let waiting = silent.accept().expect("it connects");
+    running.signal("-TERM");
+    // A primary that is silent for too long would be an error of the start, and give 1.
+    assert_eq!(running.exit_code(), Some(0));
+    drop(waiting);
 }
 
 #[test]

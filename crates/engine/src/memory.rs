@@ -17,7 +17,7 @@ const MEMORY_BYTES_MIN: usize = 4 << 20;
 const OWN_BYTES: usize = 48 << 20;
 
 /// The smallest pool: enough frames for every worker's descents and one extent each.
-const POOL_BYTES_MIN: usize = 4 << 20;
+pub(crate) const POOL_BYTES_MIN: usize = 4 << 20;
 
 /// The smallest memory of operators: a floor for each of a handful.
 const OPERATOR_BYTES_MIN: usize = 1 << 20;

@@ -5,7 +5,8 @@
 //! read ([`crate::versions::replay`]). When more has come, a checkpoint with what no commit says,
 //! the copy's state is opened as a store of its own beside the one before, and sessions go on to it
 //! between two transactions ([`crate::succession`]). Nobody who reads is in the way of what comes:
-//! open states keep what lies where an image goes.
+//! open states keep what lies where an image goes. It is seen later, though, while as many
+//! states are in use as may be open.
 
 mod fault;
 mod receiver;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::LocalFuture;
+use runtime::sync::Cancel;
 use runtime::{RemoteHandle, Runtime};
 use storage::{FollowError, Follower, StoreOptions};
 use types::{SqlError, SqlResult, SqlState};
@@ -24,10 +26,10 @@ use crate::database::Database;
 use crate::database::open::{Opened, started, stores_of};
 use crate::database::states::{self, States};
 use crate::door;
-use crate::memory::Shares;
+use crate::memory::{POOL_BYTES_MIN, Shares};
 use crate::options::Options;
-use crate::replication::ReplicaFigures;
-use crate::succession::Succession;
+use crate::replication::{Attendant, ReplicaFigures};
+use crate::succession::{STATES_MAX, Succession};
 use fault::refused;
 use receiver::{Receiver, copied};
 use task::{Task, first_opened, note_position, opened};
@@ -38,12 +40,13 @@ pub trait Upstream: Send + Sync {
     fn copy<'a>(&'a self, path: &'a Path) -> LocalFuture<'a, SqlResult<()>>;
 
     /// Brings what comes into the folder, until that is over; why it is. `told` says how far the
-    /// replica's folder and its sessions are.
+    /// replica's folder and its sessions are; `came` is called whenever bytes have come.
     fn receive<'a>(
         &'a self,
         folder: &'a Path,
         copy: &'a Path,
         told: &'a (dyn Fn() -> ReplicaFigures + 'a),
+        came: &'a (dyn Fn() + 'a),
     ) -> LocalFuture<'a, SqlError>;
 
     /// Its name, for messages and figures.
@@ -59,6 +62,8 @@ pub struct ReplicaOptions {
     pub upstream: Option<Arc<dyn Upstream>>,
     /// Is told in a sentence what becomes of the replica; must not block.
     pub tell: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Is cancelled by who does not wait for the start any more, of which the copy is a part.
+    pub ending: Cancel,
 }
 
 impl ReplicaOptions {
@@ -82,23 +87,24 @@ impl Replica {
     /// From an ordinary thread.
     ///
     /// # Errors
-    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, and those of opening a
-    /// database.
+    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, 57P01 when it is to end
+    /// before it has begun, and those of opening a database.
     pub fn start(path: &Path, follow: &ReplicaOptions, options: &Options) -> SqlResult<Replica> {
         let shares = Shares::of(options)?;
-        // Two states may be open at a time.
-        let store_options = options.of_store(shares.pool / 2)?;
+        let store_options = options.of_store((shares.pool / STATES_MAX).max(POOL_BYTES_MIN))?;
         let (promoted, runtime) = (options.of_store(shares.pool)?, started(options)?);
         let (states, handle) = (Succession::new(), runtime.handle());
         states.status.change(|figures| figures.source = follow.source());
         let mut tasks = vec![];
         if let Some(upstream) = &follow.upstream {
             let (first, file) = (upstream.clone(), path.to_owned());
-            door::wait(&handle, || Box::pin(async move { copied(&*first, &file).await }))?;
+            let ending = follow.ending.clone();
+            door::wait(&handle, || Box::pin(async move { copied(&*first, &file, &ending).await }))?;
             let receiver = Receiver::new(&states, upstream, follow, path);
             tasks.push(handle.spawn_on(0, move || receiver.run()));
         }
-        let (follower, opened) = match first_state(&handle, (path, follow), options, &store_options)
+        let (places, heard) = ((path, follow), states.status.attendant());
+        let (follower, opened) = match first_state(&handle, places, heard, options, &store_options)
         {
             Ok(opened) => opened,
             Err(error) => {
@@ -163,6 +169,7 @@ fn max_delay_of(database: &Database) -> impl Fn() -> Option<Duration> + Send + u
 fn first_state(
     handle: &runtime::Handle,
     (path, follow): (&Path, &ReplicaOptions),
+    heard: Attendant,
     options: &Options,
     store_options: &StoreOptions,
 ) -> SqlResult<(Follower, Opened)> {
@@ -170,7 +177,8 @@ fn first_state(
     let (options, stores) = (store_options.clone(), stores_of(&options.configuration));
     door::wait(handle, || {
         Box::pin(async move {
-            let mut follower = first_opened(&path, &follow).await?;
+            forget_request(&path).await?;
+            let mut follower = first_opened(&path, &follow, &heard).await?;
             let (store, mut snapshot) = opened(&mut follower, &options).await?;
             snapshot.stores = stores;
             Ok((follower, (store, snapshot)))
@@ -181,6 +189,16 @@ fn first_state(
 /// The file by which a server that follows is asked to end that.
 pub fn request_path(copy: &Path) -> PathBuf {
     copy.with_added_extension("promote")
+}
+
+/// Removes what asked a server to end that is gone: nobody waits for it any more.
+async fn forget_request(copy: &Path) -> SqlResult<()> {
+    let request = request_path(copy);
+    let failed = |error: std::io::Error| SqlError::new(SqlState::IO_ERROR, error.to_string());
+    match runtime::fs::exists(&request).await.map_err(failed)? {
+        true => runtime::fs::remove(&request).await.map_err(failed),
+        false => Ok(()),
+    }
 }
 
 /// Makes a copy that follows another database one of its own, while no server has it. From an

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use runtime::sync::WaitQueue;
+use runtime::time::Instant;
 use storage::LogPosition;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -27,6 +28,8 @@ pub struct ReplicaFigures {
     pub error: Option<String>,
     /// When something came the last time, in microseconds since 1970.
     pub heard_us: Option<i64>,
+    /// When bytes of the archive came the last time.
+    pub came_at: Option<Instant>,
 }
 
 /// Figures of a replica, and its orders.

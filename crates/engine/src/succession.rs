@@ -3,7 +3,9 @@
 //! and goes on to the next one between two of them.
 //!
 //! A state that is left lasts as long as somebody uses it, but not longer than
-//! `max_standby_streaming_delay` behind the next one: then its statements end with 40001.
+//! `max_standby_streaming_delay` behind the next one: then its statements end with 40001, and so do
+//! connections that rest in it. As each is an open store, there are [`STATES_MAX`] at a time: the
+//! next one waits until the oldest has ended.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +17,11 @@ use runtime::time::{self, Instant};
 use types::{SqlError, SqlState};
 
 use crate::replication::Status;
+
+/// States that may be open at a time, each with as large a part of the pool: that which sessions
+/// begin in, and two for those that began before. With one for these a query that lasts longer than
+/// from one checkpoint to the next would already hold up what comes.
+pub(crate) const STATES_MAX: usize = 3;
 
 /// A state, which knows its place among the others.
 pub(crate) trait State: Sized {
@@ -67,8 +74,15 @@ impl<S> Standing<S> {
         self.is_over.load(Ordering::Acquire)
     }
 
+    /// Waits until the state has lasted too long.
+    pub(crate) async fn over(&self) {
+        self.succession.moved.wait(|| self.is_over().then_some(())).await;
+    }
+
     fn end(&self) {
-        self.is_over.store(true, Ordering::Release);
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            self.succession.moved.wake_all();
+        }
         for cancel in lock(&self.members).values() {
             lock(cancel).cancel();
         }
@@ -132,6 +146,16 @@ impl<S: State> Succession<S> {
         });
     }
 
+    /// True while as many states are in use as may be open at a time, the last one among them. One
+    /// that is over is about to go.
+    pub(crate) fn is_full(&self) -> bool {
+        // The last handle of one is not dropped while others wait for the list.
+        let held: Vec<Arc<S>> =
+            lock(&self.former).iter().filter_map(|former| former.state.upgrade()).collect();
+        let in_use = |state: &&Arc<S>| state.standing().is_some_and(|standing| !standing.is_over());
+        held.iter().filter(in_use).count() + 1 >= STATES_MAX
+    }
+
     /// Ends all states that there are, for good.
     pub(crate) fn end_all(&self) {
         self.end_former(Some(Duration::ZERO));
@@ -181,6 +205,16 @@ impl<S: State> Succession<S> {
     }
 }
 
+/// The error of a connection that rests in a state that is over.
+pub(crate) fn broken_off() -> SqlError {
+    let message = "terminating connection due to conflict with recovery";
+    SqlError::new(SqlState("40001"), message)
+        .with_detail("The state that the transaction sees was replaced too long ago.")
+        .with_hint(
+            "In a moment you should be able to reconnect to the database and repeat your command.",
+        )
+}
+
 /// The error of a statement whose state is over.
 pub(crate) fn conflict() -> SqlError {
     let message = "canceling statement due to conflict with recovery";
@@ -192,3 +226,6 @@ pub(crate) fn conflict() -> SqlError {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

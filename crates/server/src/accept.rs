@@ -126,8 +126,16 @@ pub(crate) async fn serve(
         Err(error) => connection.record_failed_start(&error),
     }
     connection.depart();
-    let _ = connection.flush().await;
-    let _ = connection.stream.finish().await;
+    let replicates = connection.replicates;
+    let last_words = async {
+        let _ = connection.flush().await;
+        let _ = connection.stream.finish().await;
+    };
+    match replicates {
+        // One that takes nothing keeps no server from its end.
+        true => drop(time::timeout(LINGER, last_words).await),
+        false => last_words.await,
+    }
     let (socket, shared) = (connection.stream.socket().clone(), connection.shared.clone());
     // It counts until its descriptor is closed.
     let counted = (connection.unauthenticated.take(), connection.slot.take());

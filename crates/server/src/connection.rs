@@ -190,10 +190,12 @@ impl Connection {
     /// The next message of a client that rests, which is told meanwhile what it listens to, and
     /// whether its database follows another one.
     async fn next_input(&mut self) -> io::Result<Option<Frame>> {
-        while self.session.is_idle() && self.session.may_be_stirred() {
+        while self.session.rests_freely() && self.session.may_be_stirred() {
             self.session.catch_up().await;
             self.reported.follow(&mut self.output, &mut self.session);
-            self.pass_notifications();
+            if self.session.is_idle() {
+                self.pass_notifications();
+            }
             self.flush().await?;
             let (mut stirred, mut readable) =
                 (pin!(self.session.stirred()), pin!(self.stream.readable()));
@@ -205,7 +207,24 @@ impl Connection {
                 break;
             }
         }
+        if self.session.database().is_in_recovery()
+            && let Some(error) = self.outlasted().await?
+        {
+            return self.leave(&error);
+        }
         self.input.next(&mut self.stream).await
+    }
+
+    /// The error of a client that rests in a transaction whose state lasts too long, unless it says
+    /// something before.
+    async fn outlasted(&mut self) -> io::Result<Option<SqlError>> {
+        let (mut over, mut readable) =
+            (pin!(self.session.outlasted()), pin!(self.stream.readable()));
+        poll_fn(|cx| match readable.as_mut().poll(cx) {
+            Poll::Ready(ready) => Poll::Ready(ready.map(|()| None)),
+            Poll::Pending => over.as_mut().poll(cx).map(|error| Ok(Some(error))),
+        })
+        .await
     }
 
     fn pass_notifications(&mut self) {

@@ -1,8 +1,10 @@
 //! Frames: a tag, a length, a body. The buffer grows with what has come.
 
 use std::io;
+use std::time::Duration;
 
 use engine::{Account, Held};
+use runtime::time;
 
 use crate::stream::Stream;
 
@@ -33,8 +35,9 @@ pub(crate) struct Frame {
 pub(crate) struct Input {
     bytes: Vec<u8>,
     taken: usize,
-    /// Bytes to be received at once.
+    /// Bytes to be received at once, and how far their number grows.
     chunk: usize,
+    chunk_max: usize,
     /// Of the session, once the client has logged in.
     account: Option<Account>,
     /// The memory of the long message that is on its way.
@@ -47,9 +50,9 @@ pub(crate) struct Input {
 
 impl Default for Input {
     fn default() -> Input {
-        let (chunk, bytes_max) = (CHUNK_BYTES_MIN, MESSAGE_BYTES_MAX);
+        let (chunk, chunk_max, bytes_max) = (CHUNK_BYTES_MIN, CHUNK_BYTES_MIN, MESSAGE_BYTES_MAX);
         let (account, held, thrown) = (None, None, None);
-        Input { bytes: vec![], taken: 0, chunk, account, held, bytes_max, thrown }
+        Input { bytes: vec![], taken: 0, chunk, chunk_max, account, held, bytes_max, thrown }
     }
 }
 
@@ -58,6 +61,11 @@ fn malformed(what: &str) -> io::Error {
 }
 
 impl Input {
+    /// Of a server that sends files, in messages of so many bytes at most.
+    pub fn of_server(bytes_max: usize) -> Input {
+        Input { chunk_max: CHUNK_BYTES_MAX, bytes_max, ..Input::default() }
+    }
+
     fn available(&self) -> &[u8] {
         &self.bytes[self.taken..]
     }
@@ -74,6 +82,7 @@ impl Input {
     /// From now on it is a client's, whose messages have so many bytes at most.
     pub fn trust(&mut self, bytes_max: usize, account: Account) {
         (self.account, self.bytes_max) = (Some(account), bytes_max);
+        self.chunk_max = CHUNK_BYTES_MAX;
     }
 
     /// Drops what has been taken.
@@ -95,7 +104,7 @@ impl Input {
         self.bytes.truncate(filled + *received.as_ref().unwrap_or(&0));
         let count = received?;
         self.chunk = match count {
-            all if all == self.chunk && self.account.is_some() => (4 * all).min(CHUNK_BYTES_MAX),
+            all if all == self.chunk => (4 * all).min(self.chunk_max),
             little if little < self.chunk / 4 => (self.chunk / 4).max(CHUNK_BYTES_MIN),
             _ => self.chunk,
         };
@@ -160,6 +169,26 @@ impl Input {
     /// The next message; `None` at the end of the stream.
     pub async fn next(&mut self, stream: &mut Stream) -> io::Result<Option<Frame>> {
         self.next_within(stream, self.bytes_max).await
+    }
+
+    /// The next message of a server that is not silent for so long: each byte that comes counts.
+    ///
+    /// # Errors
+    /// `TimedOut` for a silent one.
+    pub async fn next_unless_silent(
+        &mut self,
+        stream: &mut Stream,
+        silence: Duration,
+    ) -> io::Result<Option<Frame>> {
+        loop {
+            if let Some(frame) = self.cut(self.bytes_max)? {
+                return Ok(Some(frame));
+            }
+            let received = time::timeout(silence, self.receive(stream)).await;
+            if !received.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?? {
+                return Ok(None);
+            }
+        }
     }
 
     /// The next message, which may have so many bytes at most.

@@ -125,6 +125,10 @@ impl Server {
         });
         shared.follow_configuration();
         refuse_open(&options.listen, options.rules.as_ref())?;
+        if db.is_in_recovery() {
+            let shared = shared.clone();
+            drop(db.runtime_handle().spawn_on(0, move || shared.keep_up()));
+        }
         let mut addresses = Vec::new();
         for address in &options.listen {
             let listener = Listener::bind(address)?;

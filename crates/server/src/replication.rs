@@ -3,16 +3,21 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
-use engine::{Courier, ReplicaSeen, SegmentPlace, Shipment, Shown, SqlError, SqlResult, SqlState};
+use engine::{
+    Courier, Notice, ReplicaSeen, SegmentPlace, Shipment, Shown, SqlError, SqlResult, SqlState,
+};
 use runtime::IoBuf;
 use runtime::fs::{self, File, OpenOptions};
 use runtime::net::Address;
+use runtime::sync::Cancel;
 use runtime::time::{self, Instant};
 
 use crate::connection::Connection;
-use crate::drain::Stage;
+use crate::drain::{self, Stage};
+use crate::log::Severity;
 use crate::message::Reader;
 
 /// The form of what is sent; another one is refused.
@@ -31,6 +36,9 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// How often a replica is told how far the server is.
 const TELL: Duration = Duration::from_secs(1);
+
+/// How often it is asked whether a connection is to end that works or sends.
+const PULSE: Duration = Duration::from_millis(100);
 
 /// Bytes of the copy that are sent at a time.
 const COPY_BYTES: u64 = 256 << 10;
@@ -141,9 +149,7 @@ impl Connection {
         let shown = self.shown("backup");
         let name = format!("copy-{}", time::unix_us());
         let path = folder.join(name);
-        let db = self.shared.db();
-        let made = self.attended(async |_| db.back_up_within(&path).await).await;
-        let sent = match made {
+        let sent = match self.make_backup(&path).await {
             Err(error) => Err(error),
             Ok(Err(error)) => Ok(Err(error)),
             Ok(Ok(_)) => self.send_file(&path).await,
@@ -153,21 +159,93 @@ impl Connection {
         sent
     }
 
+    /// Makes the copy, and says each second that it still does: a replica takes a server for gone
+    /// that is silent.
+    async fn make_backup(&mut self, path: &Path) -> io::Result<SqlResult<u64>> {
+        let (db, cancel, leaving) = (self.shared.db(), Cancel::new(), self.leaving());
+        let mut work = db.back_up_within(path, &cancel);
+        let mut told = time::now();
+        loop {
+            if let Ok(made) = time::timeout(PULSE, &mut work).await {
+                return Ok(made);
+            }
+            let is_due = told.elapsed() >= TELL;
+            let said = if is_due { self.say_alive().await } else { Ok(()) };
+            if said.is_err() || leaving() {
+                cancel.cancel();
+                drop(work.await);
+                said?;
+                return self.part_from_replica().await;
+            }
+            if is_due {
+                told = time::now();
+            }
+        }
+    }
+
+    async fn say_alive(&mut self) -> io::Result<()> {
+        self.output.notice(&Notice::information("the copy is being made"));
+        self.push().await
+    }
+
     async fn send_file(&mut self, path: &Path) -> io::Result<SqlResult<&'static str>> {
         let file = File::open(path, OpenOptions { read: true, ..OpenOptions::default() }).await?;
-        let len = file.len().await?;
+        // A server that is killed meanwhile leaves nothing of it.
+        fs::remove(path).await?;
+        let (len, leaving) = (file.len().await?, self.leaving());
         self.output.copy_response(b'H', true, 0);
         let mut at = 0;
         while at < len {
+            if leaving() {
+                return self.part_from_replica().await;
+            }
             let count = COPY_BYTES.min(len - at);
             let (read, piece) = file.read_exact_at(IoBuf::alloc(count as usize), at).await;
             read?;
             self.output.copy_data(piece.as_slice());
-            self.flush_if_long().await?;
+            self.push().await?;
             at += count;
         }
         self.output.empty(b'c');
         Ok(Ok("BASE_BACKUP"))
+    }
+
+    /// True if a replica is to go: it comes again, so the end of the server does not wait for it.
+    fn leaving(&self) -> impl Fn() -> bool + use<> {
+        let (shared, ending) = (self.shared.clone(), self.ending());
+        move || ending() || shared.drain.stage() != Stage::Open
+    }
+
+    /// Sends what waits to be sent, unless the connection is to end meanwhile: the replica may take
+    /// nothing more.
+    async fn push(&mut self) -> io::Result<()> {
+        let leaving = self.leaving();
+        {
+            let mut sent = pin!(self.flush());
+            loop {
+                match time::timeout(PULSE, sent.as_mut()).await {
+                    Ok(sent) => return sent,
+                    Err(_) if leaving() => break,
+                    Err(_) => {}
+                }
+            }
+        }
+        self.give_up()
+    }
+
+    /// Nothing more is said behind a message of which nobody knows how much has been sent.
+    fn give_up<T>(&mut self) -> io::Result<T> {
+        self.output.bytes.clear();
+        Err(io::ErrorKind::ConnectionAborted.into())
+    }
+
+    /// Tells a replica that its connection ends in the midst of a copy, if it listens.
+    async fn part_from_replica<T>(&mut self) -> io::Result<T> {
+        let farewell = drain::farewell();
+        self.record_error(&farewell, Severity::Fatal);
+        self.output.error(&farewell, "FATAL");
+        drop(time::timeout(PULSE, self.flush()).await);
+        self.give_up()
     }
 
     /// Sends what is archived from a place on, until the replica or the server ends it.
@@ -184,15 +262,19 @@ impl Connection {
             Ok(courier) => courier,
             Err(error) => return Ok(Err(not_there(&error.to_string()))),
         };
-        let (shown, ending) = (self.shown("catchup"), self.ending());
+        let (shown, leaving) = (self.shown("catchup"), self.leaving());
         self.output.copy_response(b'W', true, 0);
         self.output.copy_data(&segment(place.checkpoint));
         let mut told = None::<Instant>;
         loop {
+            if leaving() {
+                self.output.empty(b'c');
+                return Ok(Ok("START_REPLICATION"));
+            }
             match courier.next(self.shared.db().archived_to()).await {
                 Ok(Some(shipment)) => {
                     self.output.copy_data(&encoded(shipment));
-                    self.flush_if_long().await?;
+                    self.push().await?;
                     continue;
                 }
                 Ok(None) => {}
@@ -208,11 +290,7 @@ impl Connection {
                 told = Some(time::now());
                 self.output.copy_data(&position(now, time::unix_us()));
             }
-            self.flush().await?;
-            if ending() || self.shared.drain.stage() != Stage::Open {
-                self.output.empty(b'c');
-                return Ok(Ok("START_REPLICATION"));
-            }
+            self.push().await?;
             if !self.hear(&shown).await? {
                 return Ok(Ok("START_REPLICATION"));
             }

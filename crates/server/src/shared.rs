@@ -36,6 +36,15 @@ impl Shared {
         database.clone()
     }
 
+    /// Goes on from state to state of a database that follows another one, also while nobody
+    /// connects: a state is open as long as somebody has it.
+    pub(crate) async fn keep_up(self: Arc<Shared>) {
+        let mut db = self.db();
+        while db.is_in_recovery() && self.drain.unless_over(db.moved_on()).await.is_some() {
+            db = self.db();
+        }
+    }
+
     pub(crate) fn tls(&self) -> Option<Tls> {
         self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -4,19 +4,14 @@
 mod link;
 
 use std::path::Path;
-use std::time::Duration;
 
 use engine::{Inbox, ReplicaFigures, Shipment, SqlError, SqlResult, SqlState};
 use runtime::IoBuf;
 use runtime::fs::{File, OpenOptions};
-use runtime::time;
 
 use crate::frame::Frame;
 use crate::replication::{BYTES, FORMAT, POSITION, REPLY, SEGMENT, WHOLE};
 use link::Link;
-
-/// A server says each second how far it is: one that is silent for so long is gone.
-const SILENCE: Duration = Duration::from_secs(10);
 
 /// Work in a task.
 type LocalFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -48,7 +43,6 @@ impl engine::Upstream for Upstream {
             let options = OpenOptions { write: true, create_new: true, ..OpenOptions::default() };
             let file = File::open(path, options).await.map_err(failed)?;
             let mut at = 0;
-            // The copy is made there before anything comes: that takes as long as it takes.
             while let Some(frame) = link.copied().await? {
                 let len = frame.body.len() as u64;
                 let written = file.write_all_at(IoBuf::copy_of(&frame.body), at).await.0;
@@ -64,9 +58,10 @@ impl engine::Upstream for Upstream {
         folder: &'a Path,
         copy: &'a Path,
         told: &'a (dyn Fn() -> ReplicaFigures + 'a),
+        came: &'a (dyn Fn() + 'a),
     ) -> LocalFuture<'a, SqlError> {
         Box::pin(async move {
-            match self.received(folder, copy, told).await {
+            match self.received(folder, copy, (told, came)).await {
                 Err(error) => error,
                 Ok(()) => SqlError::new(SqlState("08006"), "the server has ended it"),
             }
@@ -83,7 +78,7 @@ impl Upstream {
         &self,
         folder: &Path,
         copy: &Path,
-        told: &dyn Fn() -> ReplicaFigures,
+        (told, came): (&dyn Fn() -> ReplicaFigures, &dyn Fn()),
     ) -> SqlResult<()> {
         let unusable =
             |error: engine::FollowError| SqlError::new(SqlState("55000"), error.to_string());
@@ -94,14 +89,15 @@ impl Upstream {
         let command = format!("START_REPLICATION {line:X} {checkpoint} {offset} FORMAT {FORMAT}");
         link.query(&command).await?;
         loop {
-            let next = time::timeout(SILENCE, link.copied()).await;
-            let silent = |_| SqlError::new(SqlState("08006"), "the server is silent");
-            let Some(frame) = next.map_err(silent)?? else { return Ok(()) };
+            let Some(frame) = link.copied().await? else { return Ok(()) };
             match decoded(frame) {
                 // The first one says where it begins.
                 Some(Said::Shipment(Shipment::Segment(known)))
                     if known == inbox.place().checkpoint => {}
-                Some(Said::Shipment(shipment)) => inbox.take(shipment).await.map_err(unusable)?,
+                Some(Said::Shipment(shipment)) => {
+                    inbox.take(shipment).await.map_err(unusable)?;
+                    came();
+                }
                 Some(Said::Position) => link.send(&reply(&told())).await?,
                 None => {
                     let message = "the server says what is not understood";

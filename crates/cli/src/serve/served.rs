@@ -2,13 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use engine::{
     Configuration, Database, Options, Replica, ReplicaOptions, SqlError, SqlResult, SqlState,
 };
+use runtime::sync::Cancel;
 use server::{Log, Upstream};
 
 use crate::location::{self, MemberArgs};
+use crate::signal;
+
+/// How often it is looked whether a server is to end that does not serve yet.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// An open database.
 pub enum Served {
@@ -28,6 +35,27 @@ impl Served {
     }
 }
 
+/// The result of `open`, and the signal by which the server is to end, if that comes before: a replica
+/// may wait for its copy as long as its primary takes to make it.
+pub fn attended<T>(ending: &Cancel, open: impl FnOnce() -> T) -> (T, Option<i32>) {
+    let (signals, is_open) =
+        (signal::block(&[libc::SIGTERM, libc::SIGINT]), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            while !is_open.load(Ordering::Acquire) {
+                if let Some(signal) = signal::wait_within(&signals, LOOK) {
+                    ending.cancel();
+                    return Some(signal);
+                }
+            }
+            None
+        });
+        let opened = open();
+        is_open.store(true, Ordering::Release);
+        (opened, watch.join().unwrap_or_default())
+    })
+}
+
 /// Opens the file as the configuration says.
 ///
 /// # Errors
@@ -36,7 +64,7 @@ pub fn open(
     (path, members): (&Path, &MemberArgs),
     configuration: &Configuration,
     options: Options,
-    log: &Arc<Log>,
+    (log, ending): (&Arc<Log>, &Cancel),
 ) -> SqlResult<Served> {
     let source = configuration.text("replica_of").filter(|source| !source.is_empty());
     let Some(source) = source else {
@@ -59,7 +87,7 @@ pub fn open(
     };
     let upstream = upstream.map(|upstream| Arc::new(upstream) as Arc<dyn engine::Upstream>);
     let tell = Arc::new(move |said: &str| told.note(said));
-    let follow = ReplicaOptions { folder, upstream, tell };
+    let follow = ReplicaOptions { folder, upstream, tell, ending: ending.clone() };
     Replica::start(path, &follow, &options).map(Served::Replica)
 }
 

@@ -16,6 +16,9 @@ const ITERATIONS: u32 = 4096;
 /// client that computes for minutes is of no use either.
 const ITERATIONS_MAX: u32 = 10_000_000;
 
+/// Rounds of a proof between two looks at others that wait for the worker: some 100 µs.
+const ROUNDS_PER_TURN: u32 = 256;
+
 const SALT_BYTES: usize = 16;
 /// Longest salt of a verifier that a client made.
 const SALT_BYTES_MAX: usize = 256;
@@ -88,14 +91,25 @@ impl Verifier {
 }
 
 /// The proof by which a client shows that it knows a password, and the signature with which the
-/// server answers that it does, too: `covered` are the messages before (RFC 5802, section 3).
-pub fn scram_proof(
+/// server answers that it does, too: `covered` are the messages before (RFC 5802, section 3). It
+/// gives way, as the server says how many rounds there are.
+pub async fn scram_proof(
     password: &str,
     salt: &[u8],
     iterations: u32,
     covered: &[u8],
 ) -> ([u8; 32], [u8; 32]) {
-    let key = salted_password(normalised(password).as_bytes(), salt, iterations);
+    let mut rounds = Rounds::first(normalised(password).as_bytes(), salt);
+    let mut left = iterations.saturating_sub(1);
+    while left > 0 {
+        let count = left.min(ROUNDS_PER_TURN);
+        rounds.go_on(count);
+        left -= count;
+        if runtime::need_preempt() {
+            runtime::yield_now().await;
+        }
+    }
+    let key = rounds.sum;
     let client_key = hmac(&key, &[b"Client Key"]);
     let stored_key: [u8; 32] = Sha256::digest(client_key).into();
     let signature = hmac(&stored_key, &[covered]);
@@ -171,17 +185,35 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 
 /// `Hi` of RFC 5802: PBKDF2 with one block.
 fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> [u8; 32] {
-    let keyed = Hmac::<Sha256>::new_from_slice(password).expect("a key may have any length");
-    let round = |bytes: &[&[u8]]| -> [u8; 32] {
-        let mut mac = keyed.clone();
-        bytes.iter().for_each(|part| mac.update(part));
-        mac.finalize().into_bytes().into()
-    };
-    let mut last = round(&[salt, &1u32.to_be_bytes()]);
-    let mut sum = last;
-    for _ in 1..iterations {
-        last = round(&[&last]);
-        sum.iter_mut().zip(last).for_each(|(sum, byte)| *sum ^= byte);
+    let mut rounds = Rounds::first(password, salt);
+    rounds.go_on(iterations.saturating_sub(1));
+    rounds.sum
+}
+
+/// The rounds of a key derivation, as far as they have come.
+struct Rounds {
+    keyed: Hmac<Sha256>,
+    last: [u8; 32],
+    sum: [u8; 32],
+}
+
+impl Rounds {
+    fn first(password: &[u8], salt: &[u8]) -> Rounds {
+        let keyed = Hmac::<Sha256>::new_from_slice(password).expect("a key may have any length");
+        let last = Rounds::next(&keyed, &[salt, &1u32.to_be_bytes()]);
+        Rounds { keyed, last, sum: last }
     }
-    sum
+
+    fn next(keyed: &Hmac<Sha256>, parts: &[&[u8]]) -> [u8; 32] {
+        let mut mac = keyed.clone();
+        parts.iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
+    }
+
+    fn go_on(&mut self, count: u32) {
+        for _ in 0..count {
+            self.last = Rounds::next(&self.keyed, &[&self.last]);
+            self.sum.iter_mut().zip(self.last).for_each(|(sum, byte)| *sum ^= byte);
+        }
+    }
 }

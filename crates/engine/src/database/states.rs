@@ -97,6 +97,20 @@ impl Database {
         }
     }
 
+    /// Waits until there is another state, and it may be had; for ever where there is none.
+    pub async fn moved_on(&self) {
+        self.left().await;
+        drop(self.succeeded().await);
+    }
+
+    /// Waits until this state has lasted too long; for ever where none does.
+    pub(crate) async fn over(&self) {
+        match self.standing() {
+            Some(standing) => standing.over().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// A session has this state, and is cancelled so.
     pub(crate) fn join(&self, session: u64, cancel: &Arc<Mutex<Cancel>>) {
         self.standing().into_iter().for_each(|standing| standing.join(session, cancel));

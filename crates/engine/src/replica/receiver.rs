@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use runtime::sync::Cancel;
 use runtime::time;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::task::{PAUSE, PAUSE_MAX};
 use super::{ReplicaOptions, Upstream};
 use crate::database::states::States;
-use crate::replication::Order;
 
 /// Has somebody bring what is archived elsewhere.
 pub(super) struct Receiver {
@@ -43,9 +43,10 @@ impl Receiver {
     pub async fn run(self) {
         let (status, mut pause, mut last) = (&self.states.status, PAUSE, String::new());
         let figures = || status.attendant().figures();
+        let came = || status.change(|figures| figures.came_at = Some(time::now()));
         loop {
             let began = time::now();
-            let receiving = self.upstream.receive(&self.folder, &self.path, &figures);
+            let receiving = self.upstream.receive(&self.folder, &self.path, &figures, &came);
             let Some(error) = until(receiving, status.ordered()).await else { return };
             if began.elapsed() > PAUSE_MAX {
                 pause = PAUSE;
@@ -67,11 +68,11 @@ impl Receiver {
     }
 }
 
-/// The output of a future, unless something is ordered before.
-async fn until<T>(work: impl Future<Output = T>, order: impl Future<Output = Order>) -> Option<T> {
-    let (mut work, mut order) = (pin!(work), pin!(order));
+/// The output of a future, unless that is to end before.
+async fn until<T, E>(work: impl Future<Output = T>, end: impl Future<Output = E>) -> Option<T> {
+    let (mut work, mut end) = (pin!(work), pin!(end));
     poll_fn(move |cx| {
-        if order.as_mut().poll(cx).is_ready() {
+        if end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         work.as_mut().poll(cx).map(Some)
@@ -79,8 +80,9 @@ async fn until<T>(work: impl Future<Output = T>, order: impl Future<Output = Ord
     .await
 }
 
-/// Makes the file that a replica begins with, unless it is there.
-pub(super) async fn copied(upstream: &dyn Upstream, path: &Path) -> SqlResult<()> {
+/// Makes the file that a replica begins with, unless it is there. Of a copy that is not whole
+/// nothing stays.
+pub(super) async fn copied(upstream: &dyn Upstream, path: &Path, ending: &Cancel) -> SqlResult<()> {
     let failed = |error: std::io::Error| SqlError::new(SqlState::IO_ERROR, error.to_string());
     if runtime::fs::exists(path).await.map_err(failed)? {
         return Ok(());
@@ -89,8 +91,17 @@ pub(super) async fn copied(upstream: &dyn Upstream, path: &Path) -> SqlResult<()
     if runtime::fs::exists(&unfinished).await.map_err(failed)? {
         runtime::fs::remove(&unfinished).await.map_err(failed)?;
     }
-    upstream.copy(&unfinished).await?;
+    let made = until(upstream.copy(&unfinished), ending.cancelled()).await;
+    if let Err(error) = made.unwrap_or_else(|| Err(ended_early())) {
+        drop(runtime::fs::remove(&unfinished).await);
+        return Err(error);
+    }
     runtime::fs::rename(&unfinished, path).await.map_err(failed)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     runtime::fs::sync_dir(folder.unwrap_or(Path::new("."))).await.map_err(failed)
+}
+
+/// The error of a replica that is to end before it has anything to show.
+pub(super) fn ended_early() -> SqlError {
+    SqlError::new(SqlState::ADMIN_SHUTDOWN, "the replica was stopped before it had begun")
 }

@@ -10,10 +10,11 @@ use storage::{Advanced, Changes, FollowError, Follower, StorageError, Store, Sto
 use types::{SqlError, SqlResult};
 
 use super::fault::refused;
+use super::receiver::ended_early;
 use super::{ReplicaOptions, request_path};
 use crate::database::open::Opened;
 use crate::database::states::{self, States};
-use crate::replication::{Order, ReplicaFigures};
+use crate::replication::{Attendant, Order, ReplicaFigures};
 use crate::{catalog, fault};
 
 /// How often the archive is asked whether it has got something.
@@ -26,7 +27,8 @@ pub(super) const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How long statements may go on that run when a replica is promoted.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// How long a replica waits for the first segment before it says that there is none.
+/// How long a replica waits in silence for the first segment before it says that there is none. As
+/// long as bytes come it goes on: the segment may be as large as the database.
 const FIRST_MAX: Duration = Duration::from_secs(30);
 
 /// The task that follows an archive.
@@ -97,6 +99,9 @@ impl Task {
             Advanced::State => false,
         };
         if !is_seen {
+            if self.states.is_full() {
+                return Ok(());
+            }
             let opened = opened(follower, &self.options).await?;
             states::advance(&self.states, opened, true);
         }
@@ -215,7 +220,11 @@ impl Task {
 }
 
 /// The copy, as soon as its folder has what it begins with.
-pub(super) async fn first_opened(path: &Path, follow: &ReplicaOptions) -> SqlResult<Follower> {
+pub(super) async fn first_opened(
+    path: &Path,
+    follow: &ReplicaOptions,
+    heard: &Attendant,
+) -> SqlResult<Follower> {
     let began = time::now();
     loop {
         let error = match Follower::open(path, &follow.folder).await {
@@ -227,8 +236,12 @@ pub(super) async fn first_opened(path: &Path, follow: &ReplicaOptions) -> SqlRes
             FollowError::Unknown { .. }
                 | FollowError::Storage(StorageError::Io { kind: std::io::ErrorKind::NotFound, .. })
         );
-        if !is_early || follow.upstream.is_none() || began.elapsed() >= FIRST_MAX {
+        let silent_since = heard.figures().came_at.unwrap_or(began);
+        if !is_early || follow.upstream.is_none() || silent_since.elapsed() >= FIRST_MAX {
             return Err(refused(error, path));
+        }
+        if follow.ending.is_cancelled() {
+            return Err(ended_early());
         }
         time::sleep(LOOK).await;
     }

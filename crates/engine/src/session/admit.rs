@@ -1,7 +1,7 @@
 //! What a statement may do in the transaction that is open.
 
-use sql::Statement;
-use sql::parse::{Copied, Discard, RoleStatement, TableLock};
+use sql::parse::{Copied, CursorStatement, Discard, RoleStatement, TableLock};
+use sql::{Query, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::state::Session;
@@ -142,9 +142,23 @@ fn writes(statement: &Statement) -> bool {
 /// Whether a statement keeps others from writing until the transaction ends.
 fn locks(statement: &Statement) -> bool {
     match statement {
-        Statement::Query(query) => query.row_locks().is_some(),
         Statement::Lock(lock) => matches!(lock.mode, TableLock::Changes | TableLock::Writes),
-        _ => false,
+        other => computed(other).is_some_and(|query| query.row_locks().is_some()),
+    }
+}
+
+/// The query whose rows a statement computes, where it changes nothing itself: a cursor begins with
+/// its `DECLARE`.
+pub(super) fn computed(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::Query(query) => Some(query),
+        Statement::Explain(explain) if explain.analyze => Some(&explain.query),
+        Statement::Cursor(CursorStatement::Declare(declare)) => Some(&declare.query),
+        Statement::CopyTo(copy) => match &copy.copied {
+            Copied::Query(query) => Some(query),
+            Copied::Table { .. } | Copied::Returning(_) => None,
+        },
+        _ => None,
     }
 }
 

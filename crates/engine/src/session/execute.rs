@@ -119,6 +119,7 @@ impl Session {
         point: &PointExecution,
         cancel: Cancel,
     ) -> SqlResult<ResultSet> {
+        self.admit_look_in_recovery()?;
         self.look().await;
         self.look_alone();
         let catalog = self.system_catalog();

@@ -5,17 +5,20 @@ use std::pin::pin;
 use std::task::Poll;
 
 use exec::LocalFuture;
-use sql::Statement;
-use sql::parse::{Modes, NotificationStatement, RoleStatement, TableLock, Transaction};
+use sql::parse::{
+    Copied, DropObject, GrantTarget, Modes, NotificationStatement, RoleStatement, TableLock,
+    Transaction,
+};
+use sql::{Query, Statement};
 use txn::undo::SNAPSHOT_TOO_OLD;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::admit::{looks, reads_only};
+use super::admit::{computed, looks, reads_only};
 use super::state::Session;
 use crate::activity::status::TransactionStatus;
 use crate::isolation::Isolation;
 use crate::privileges::statement_kind;
-use crate::succession::conflict;
+use crate::succession::{broken_off, conflict};
 
 const READ_ONLY: SqlState = SqlState("25006");
 
@@ -49,8 +52,25 @@ impl Session {
         })
     }
 
+    /// True if nothing of what the session has begun binds it to its state, so that it goes on to
+    /// the next one as soon as there is one.
+    pub fn rests_freely(&self) -> bool {
+        self.is_idle() || self.may_move()
+    }
+
+    /// Waits until the session's state has lasted too long; the error to end it with. For ever where
+    /// none does.
+    pub async fn outlasted(&self) -> SqlError {
+        self.db.over().await;
+        broken_off()
+    }
+
     /// Waits until somebody has something to tell the session: a notification, or another state.
+    /// Within a transaction nobody is told of notifications.
     pub async fn stirred(&self) {
+        if !self.is_idle() {
+            return self.db.left().await;
+        }
         let (mut notified, mut left) = (pin!(self.notified()), pin!(self.db.left()));
         poll_fn(|cx| match notified.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(()),
@@ -86,16 +106,27 @@ impl Session {
     /// Refuses a statement that may not run while the database follows another one.
     ///
     /// # Errors
-    /// 25006 for what writes, locks or tells others; 0A000 for serializable transactions, which the
-    /// primary would have to know of.
+    /// 25006 for what writes, locks or tells others; 0A000 as
+    /// [`Session::admit_look_in_recovery`].
     pub(super) fn admit_in_recovery(&mut self, statement: &Statement) -> SqlResult<()> {
         if let Some(what) = refused(statement) {
             return Err(SqlError::new(READ_ONLY, format!("cannot execute {what}")));
         }
-        if looks(statement) && self.isolation() == Isolation::Serializable {
-            return Err(no_serializable());
+        match looks(statement) || computed(statement).is_some() {
+            true => self.admit_look_in_recovery(),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Refuses to look at rows in a transaction that may not, while the database follows another one.
+    ///
+    /// # Errors
+    /// 0A000 for serializable ones, of which the primary would have to know.
+    pub(super) fn admit_look_in_recovery(&mut self) -> SqlResult<()> {
+        match self.db.is_in_recovery() && self.isolation() == Isolation::Serializable {
+            true => Err(no_serializable()),
+            false => Ok(()),
+        }
     }
 
     /// Refuses a transaction that may not begin so while the database follows another one.
@@ -134,11 +165,11 @@ impl Session {
 /// The command of a statement that is refused, and when it is, in PostgreSQL's words; none of one
 /// that may run.
 fn refused(statement: &Statement) -> Option<String> {
+    if let Some(clause) = computed(statement).and_then(Query::lock_clause) {
+        return Some(format!("SELECT {clause} in a read-only transaction"));
+    }
     let kind = statement_kind(statement);
     match statement {
-        Statement::Query(query) if query.row_locks().is_some() => {
-            Some("SELECT FOR UPDATE in a read-only transaction".to_owned())
-        }
         Statement::Lock(lock) if lock.mode == TableLock::Writes => {
             Some("LOCK TABLE during recovery".to_owned())
         }
@@ -148,28 +179,58 @@ fn refused(statement: &Statement) -> Option<String> {
         }
         Statement::Notification(_) => Some("NOTIFY during recovery".to_owned()),
         Statement::Execute(_) => None,
-        Statement::CheckDatabase => Some(format!("{kind} during recovery")),
-        Statement::Vacuum(_)
+        Statement::Copy(_) => Some("COPY during recovery".to_owned()),
+        Statement::CheckDatabase
+        | Statement::Vacuum(_)
         | Statement::Analyze { .. }
         | Statement::Reorganize { .. }
         | Statement::Checkpoint
         | Statement::Backup { .. } => Some(format!("{kind} during recovery")),
-        Statement::Role(role) => {
-            role_kind(role).map(|kind| format!("{kind} in a read-only transaction"))
+        Statement::Role(RoleStatement::Assume(_) | RoleStatement::Authorize(_)) => None,
+        Statement::Nominal(nominal) => Some(format!("{} in a read-only transaction", nominal.tag)),
+        other if !reads_only(other) => {
+            Some(format!("{} in a read-only transaction", command(other)))
         }
-        other if !reads_only(other) => Some(format!("{kind} in a read-only transaction")),
         _ => None,
     }
 }
 
-/// The command of a statement about roles; none where it only changes what the session is.
-fn role_kind(role: &RoleStatement) -> Option<&'static str> {
+/// The command of a statement that writes.
+fn command(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::ExplainWrite(explain) => command(&explain.statement),
+        Statement::WithWrites(with) => command(&with.body),
+        Statement::CopyTo(copy) => match &copy.copied {
+            Copied::Returning(statement) => command(statement),
+            Copied::Table { .. } | Copied::Query(_) => "COPY",
+        },
+        Statement::CreateTable(create) if create.query.is_some() => "CREATE TABLE AS",
+        Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Drop(drop) => match drop.object {
+            DropObject::Table => "DROP TABLE",
+            DropObject::Index => "DROP INDEX",
+            DropObject::View => "DROP VIEW",
+            DropObject::Sequence => "DROP SEQUENCE",
+        },
+        Statement::Role(role) => role_command(role),
+        other => statement_kind(other),
+    }
+}
+
+/// The command of a statement about roles.
+fn role_command(role: &RoleStatement) -> &'static str {
     match role {
-        RoleStatement::Assume(_) | RoleStatement::Authorize(_) => None,
-        RoleStatement::Create { .. } => Some("CREATE ROLE"),
-        RoleStatement::Alter { .. } | RoleStatement::Rename { .. } => Some("ALTER ROLE"),
-        RoleStatement::Drop { .. } => Some("DROP ROLE"),
-        _ => Some("GRANT"),
+        RoleStatement::Create { .. } => "CREATE ROLE",
+        RoleStatement::Alter { .. } | RoleStatement::Rename { .. } => "ALTER ROLE",
+        RoleStatement::Drop { .. } => "DROP ROLE",
+        RoleStatement::Owner { .. } => "ALTER TABLE",
+        RoleStatement::Grant(grant) => match (grant.revoke, &grant.target) {
+            (false, GrantTarget::Roles(_)) => "GRANT ROLE",
+            (true, GrantTarget::Roles(_)) => "REVOKE ROLE",
+            (false, _) => "GRANT",
+            (true, _) => "REVOKE",
+        },
+        RoleStatement::Assume(_) | RoleStatement::Authorize(_) => "SET",
     }
 }
 

@@ -325,7 +325,7 @@ impl Session {
             Discard::All => {
                 self.drop_all_temporary().await?;
                 self.info = self.info.authorized(&self.database().snapshot(), None)?;
-                self.settings.reset("all")?;
+                self.reset("all")?;
                 self.forget_statements(None);
                 self.numbers.forget();
                 self.mailbox.unlisten_all();

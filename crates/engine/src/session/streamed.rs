@@ -109,6 +109,7 @@ impl Session {
     ) -> LocalFuture<'a, SqlResult<RowStream>> {
         Box::pin(async move {
             self.check_not_failed()?;
+            self.admit_look_in_recovery()?;
             self.look().await;
             self.look_alone();
             let (plan, access) = point.planned();

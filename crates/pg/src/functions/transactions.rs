@@ -2,7 +2,7 @@
 //! stands for them. What clients want of them is that they are there and grow.
 
 use sql::SystemValue;
-use types::{LogicalType, SqlResult};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::definition::Definition;
 use crate::view::View;
@@ -30,7 +30,12 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     ),
 ];
 
+/// A transaction that only reads has none on a replica.
 fn number(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    if view.settings().in_recovery() {
+        let message = "cannot execute pg_current_xact_id() during recovery";
+        return Err(SqlError::new(SqlState("25006"), message));
+    }
     Ok((view.activities().query_count() as i64).into())
 }
 

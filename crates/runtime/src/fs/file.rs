@@ -12,6 +12,7 @@ use crate::fs::overlay::Written;
 use crate::known::Known;
 use crate::nvme::namespace::Namespace;
 use crate::sim::disk::Handle;
+use crate::sync::semaphore::Semaphore;
 
 /// Where a file lives.
 pub(crate) enum Node {
@@ -24,8 +25,8 @@ pub(super) struct Overlay {
     /// Has no name, and holes where nothing was written.
     pub(super) scratch: File,
     pub(super) written: Mutex<Written>,
-    /// Somebody writes to it.
-    pub(super) is_taken: AtomicBool,
+    /// The turn of one who writes to it: those behind wait in their order.
+    pub(super) turn: Semaphore,
     /// Nothing is read of the file below it any more.
     pub(super) is_sealed: AtomicBool,
 }

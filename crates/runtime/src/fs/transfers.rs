@@ -16,7 +16,7 @@ use crate::buf::IoBuf;
 use crate::lock::lock;
 use crate::op::{Answer, Bufs, Meta, Op, Spans, Transfer};
 use crate::pending::{Pending, begin};
-use crate::yielding::yield_now;
+use crate::sync::semaphore::Semaphore;
 
 /// Most pieces of memory in one vectored request (the kernel's IOV_MAX).
 pub const VECTOR_COUNT_MAX: usize = 1024;
@@ -44,7 +44,7 @@ impl File {
     /// The system's; the bytes are not to be written then.
     pub async fn keep(&self, offset: u64, len: u64) -> io::Result<()> {
         let overlay = self.overlay().expect("only a file with an overlay keeps bytes");
-        let _turn = Turn::take(overlay).await;
+        let _turn = overlay.turn.acquire().await;
         let end = (offset + len).min(lock(&overlay.written).len);
         let mut at = offset;
         while at < end {
@@ -296,8 +296,8 @@ async fn open_overlaid(path: &Path, options: OpenOptions, scratch: Scratch) -> i
         OpenOptions { read: true, write: true, create_new: true, ..OpenOptions::default() };
     let scratch = Box::pin(File::open(&name, writable)).await?;
     meta(Meta::Remove(name)).await?;
-    let (is_taken, is_sealed) = (AtomicBool::new(false), AtomicBool::new(false));
-    file.lay_over(Overlay { scratch, written, is_taken, is_sealed });
+    let (turn, is_sealed) = (Semaphore::new(1), AtomicBool::new(false));
+    file.lay_over(Overlay { scratch, written, turn, is_sealed });
     Ok(file)
 }
 
@@ -309,25 +309,6 @@ fn scratch_name(path: &Path, scratch: Scratch) -> PathBuf {
     match scratch {
         Scratch::Temporary => std::env::temp_dir().join(name),
         Scratch::Beside => path.with_added_extension(name),
-    }
-}
-
-/// The turn of one who writes to an overlay.
-struct Turn<'a>(&'a Overlay);
-
-impl Turn<'_> {
-    /// Others that have it are writing: they are few, and soon done.
-    async fn take(overlay: &Overlay) -> Turn<'_> {
-        while overlay.is_taken.swap(true, Ordering::Acquire) {
-            yield_now().await;
-        }
-        Turn(overlay)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        assert!(self.0.is_taken.swap(false, Ordering::Release), "it was taken");
     }
 }
 
@@ -357,7 +338,7 @@ async fn whole_overlaid(mut transfer: Transfer, write: bool) -> (io::Result<()>,
     let overlay = file.overlay().expect("only a file with an overlay comes here");
     if write {
         // Nobody keeps what the file has there meanwhile, in the place of what is written.
-        let _turn = Turn::take(overlay).await;
+        let _turn = overlay.turn.acquire().await;
         let (start, end) = (transfer.offset, transfer.offset + transfer.len() as u64);
         let scratch = overlay.scratch.clone();
         let transfer = Transfer { file: scratch, durability: Durability::None, ..transfer };

@@ -5,7 +5,7 @@ mod cancel;
 pub(crate) mod event;
 mod gate;
 mod permits;
-mod semaphore;
+pub(crate) mod semaphore;
 mod wait_queue;
 
 pub use cancel::Cancel;

@@ -16,6 +16,10 @@ use crate::output::{Output, string};
 use crate::scram;
 use crate::stream::Stream;
 
+/// A server says each second how far it is, or that it still makes a copy: one that is silent for so
+/// long is gone.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// How long a server has to answer a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -23,6 +27,18 @@ const PROTOCOL_3_0: i32 = 3 << 16;
 
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 18;
+
+/// Fewest rounds of a proof: RFC 7677's number. A server that asks for fewer makes the password
+/// easier to guess for who reads the exchange.
+const ITERATIONS_MIN: u32 = 4096;
+
+/// Most rounds of a proof: a second of a processor. They are computed before the server has shown
+/// that it knows the password, so anybody who answers at its address may ask for them; and each
+/// attempt to connect computes them again.
+const ITERATIONS_MAX: u32 = 1_000_000;
+
+/// Longest message of a server: a piece of a copy or of a segment is 256 KiB at most.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// A connection that is logged in.
 pub(super) struct Link {
@@ -56,7 +72,8 @@ impl Link {
             }
         }
         let stream = Stream::new(outcome.map_err(unreachable)?);
-        let mut link = Link { stream, input: Input::default(), output: Output::default() };
+        let input = Input::of_server(MESSAGE_BYTES_MAX);
+        let mut link = Link { stream, input, output: Output::default() };
         link.log_in(upstream).await?;
         Ok(link)
     }
@@ -116,10 +133,11 @@ impl Link {
         });
         let answer = self.challenge(11).await?;
         let (salt, iterations, server_nonce) = parsed(&answer, &nonce).ok_or_else(malformed)?;
+        check_iterations(iterations)?;
         let unproved = format!("c=biws,r={server_nonce}");
         let covered = format!("{bare},{answer},{unproved}");
         let (proof, signature) =
-            engine::scram_proof(password, &salt, iterations, covered.as_bytes());
+            engine::scram_proof(password, &salt, iterations, covered.as_bytes()).await;
         let second = format!("{unproved},p={}", STANDARD.encode(proof));
         self.output.message(b'p', |body| body.extend_from_slice(second.as_bytes()));
         let last = self.challenge(12).await?;
@@ -166,14 +184,21 @@ impl Link {
     }
 
     async fn flush(&mut self) -> SqlResult<()> {
-        crate::connection::flush(&mut self.stream, &mut self.output).await.map_err(lost)
+        let flushed = crate::connection::flush(&mut self.stream, &mut self.output);
+        let stuck = |_| lost(io::ErrorKind::TimedOut.into());
+        time::timeout(SILENCE, flushed).await.map_err(stuck)?.map_err(lost)
     }
 
-    /// The next message that says something.
+    /// The next message that says something. A server that works at something says now and then
+    /// that it does.
+    ///
+    /// # Errors
+    /// 08006 when it is silent, or gone.
     async fn next(&mut self) -> SqlResult<Frame> {
         self.flush().await?;
         loop {
-            let frame = self.input.next(&mut self.stream).await.map_err(lost)?;
+            let next = self.input.next_unless_silent(&mut self.stream, SILENCE).await;
+            let frame = next.map_err(lost)?;
             let frame = frame.ok_or_else(|| lost(io::ErrorKind::UnexpectedEof.into()))?;
             match frame.tag {
                 b'E' => return Err(refused(&frame.body)),
@@ -194,6 +219,19 @@ fn parsed(answer: &str, nonce: &str) -> Option<(Vec<u8>, u32, String)> {
     is_own.then(|| (salt, iterations, server_nonce.to_owned()))
 }
 
+/// Refuses numbers of rounds that no honest server asks for.
+fn check_iterations(iterations: u32) -> SqlResult<()> {
+    if (ITERATIONS_MIN..=ITERATIONS_MAX).contains(&iterations) {
+        return Ok(());
+    }
+    let message = format!("the server asks for {iterations} rounds of SCRAM-SHA-256");
+    Err(SqlError::new(SqlState("08001"), message)
+        .with_detail(format!("From {ITERATIONS_MIN} to {ITERATIONS_MAX} are computed."))
+        .with_hint(
+            "See to it that this is the primary, and give its role a password by ALTER ROLE.",
+        ))
+}
+
 /// The error that the server reports.
 fn refused(body: &[u8]) -> SqlError {
     let mut reader = Reader(body);
@@ -211,6 +249,9 @@ fn refused(body: &[u8]) -> SqlError {
 }
 
 fn lost(error: io::Error) -> SqlError {
+    if error.kind() == io::ErrorKind::TimedOut {
+        return SqlError::new(SqlState("08006"), "the server is silent");
+    }
     SqlError::new(SqlState("08006"), format!("the connection is lost: {error}"))
 }
 

@@ -1,6 +1,9 @@
 //! A replica that follows a server over its port, as clients see both.
 #![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
 
+mod ends;
+mod stranger;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +12,7 @@ use std::time::{Duration, Instant};
 use engine::{ArchiveOptions, Database, Options, Replica, ReplicaOptions, SqlResult};
 use postgres::config::TargetSessionAttrs;
 use postgres::{Client, NoTls};
+use runtime::sync::Cancel;
 use server::{Address, Server, ServerOptions, Upstream};
 
 struct Folder(PathBuf);
@@ -23,7 +27,7 @@ impl Drop for Folder {
 /// worker.
 struct Served {
     address: SocketAddr,
-    _server: Server,
+    server: Server,
 }
 
 fn listen(db: &Database) -> Served {
@@ -31,7 +35,7 @@ fn listen(db: &Database) -> Served {
     let options = ServerOptions { listen, ..ServerOptions::default() };
     let server = Server::start(db, &options).expect("a server");
     let Address::Tcp(address) = server.addresses()[0] else { panic!("not TCP") };
-    Served { address, _server: server }
+    Served { address, server }
 }
 
 fn options() -> Options {
@@ -46,6 +50,14 @@ struct Pair {
 impl Pair {
     /// A primary whose roles have passwords.
     fn new(name: &str, is_archived: bool) -> Pair {
+        let script = "create table t (a int primary key); insert into t values (1); \
+                      create role copies login replication password 'right'; \
+                      create role reads login password 'right'; \
+                      alter role dovetail password 'right'";
+        Pair::with(name, is_archived, script)
+    }
+
+    fn with(name: &str, is_archived: bool, script: &str) -> Pair {
         let folder = std::env::temp_dir().join(format!("dovetail-{name}-{}", std::process::id()));
         std::fs::remove_dir_all(&folder).ok();
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -54,13 +66,7 @@ impl Pair {
         let options = Options { archive, ..options() };
         let db = Database::create(&folder.join("primary"), options).expect("a database");
         let mut session = db.session();
-        session
-            .execute(
-                "create table t (a int primary key); insert into t values (1); \
-                 create role copies login replication password 'right'; \
-                 create role reads login password 'right'; alter role dovetail password 'right'",
-            )
-            .expect("created");
+        session.execute(script).expect("created");
         drop(session);
         let primary = listen(&db);
         std::mem::forget(db);
@@ -72,6 +78,16 @@ impl Pair {
     }
 
     fn replica_of(&self, port: u16, name: &str, user: &str, password: &str) -> SqlResult<Replica> {
+        let (path, follow) = self.following(port, name, (user, password));
+        Replica::start(&path, &follow, &options())
+    }
+
+    fn following(
+        &self,
+        port: u16,
+        name: &str,
+        (user, password): (&str, &str),
+    ) -> (PathBuf, ReplicaOptions) {
         let upstream = Upstream {
             host: "127.0.0.1".to_owned(),
             port,
@@ -83,8 +99,17 @@ impl Pair {
             folder: path.with_added_extension("segments"),
             upstream: Some(Arc::new(upstream)),
             tell: Arc::new(|said: &str| println!("replica: {said}")),
+            ending: Cancel::new(),
         };
-        Replica::start(&path, &follow, &options())
+        (path, follow)
+    }
+
+    /// Files of the folder, and of the archive's, whose names have that in them.
+    fn files(&self, part: &str) -> Vec<String> {
+        let folders = [self.folder.0.clone(), self.folder.0.join("archive")];
+        let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+        names.filter_map(Result::ok).filter(|name| name.contains(part)).collect()
     }
 
     fn primary(&self) -> Client {
@@ -126,12 +151,14 @@ fn a_replica_follows_over_the_port_and_takes_over() {
     let load = "create table l as select i from generate_series(1, 20000) g(i)";
     primary.batch_execute(load).expect("loaded");
     at_last(&mut client, "select count(*)::text from l", "20000");
-    // A prepared statement goes on from state to state.
+    // A prepared statement goes on from state to state: a definition makes another one.
     let prepared = client.prepare("select count(*) from t where a < $1").expect("prepared");
     for a in 4..8i32 {
-        primary.execute("insert into t values ($1)", &[&a]).expect("inserted");
-        let count = (a as i64).to_string();
-        at_last(&mut client, "select count(*)::text from t", &count);
+        let define = format!("create table d{a} (a int); insert into t values ({a})");
+        primary.batch_execute(&define).expect("defined and inserted");
+        let defined = format!("select count(*)::text from pg_class where relname = 'd{a}'");
+        at_last(&mut client, &defined, "1");
+        at_last(&mut client, "select count(*)::text from t", &a.to_string());
         let seen: i64 = client.query_one(&prepared, &[&100i32]).expect("a row").get(0);
         assert_eq!(seen, i64::from(a));
     }

@@ -104,6 +104,12 @@ impl Query {
         locks.mode.filter(|_| !locks.relations.is_empty())
     }
 
+    /// The words by which it locks rows of some relation, those that stand first if there are
+    /// several.
+    pub fn lock_clause(&self) -> Option<&'static str> {
+        self.row_locks().and(self.locks().clause)
+    }
+
     /// What it says `FOR UPDATE` or the like of, in `FROM` and in the queries there; not what its
     /// `WITH` names, whose rows are nobody's.
     pub fn locked_relations(&self) -> &[LockedRelation] {
@@ -142,6 +148,7 @@ impl Locks {
 #[derive(Debug, Default)]
 struct Locks {
     mode: Option<RowLocks>,
+    clause: Option<&'static str>,
     relations: Vec<LockedRelation>,
     /// What is named by a `WITH`.
     named: BTreeSet<String>,
@@ -164,6 +171,7 @@ impl ast::Visitor for Locks {
             };
             self.mode.get_or_insert(mode);
             let (strength, of) = mode_of(lock);
+            self.clause.get_or_insert(strength.clause());
             let of = of.as_ref().and_then(last_part);
             self.is_found = of.is_none();
             self.body(&query.body, of.as_deref());
