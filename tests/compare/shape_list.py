@@ -151,6 +151,8 @@ MORE = {
     "ANY, computed": KEY + "select count(*) from item where id = any(array[:k, :k + 1, :k + 2]);",
     "small table": OWNER + "select id, name from owner where name = 'owner ' || :o;",
     "upsert, given": KEY + OWNER + "insert into seen (id, n) values (:k, 1) on conflict (id) do update set n = seen.n + :o;",
+    "INSERT, computed": OWNER + "insert into event (owner, body) values (:o, md5(:o::text));",
+    "INSERT, subquery": OWNER + "insert into event (owner, body) values (:o, (select name from owner where id = :o));",
     "INSERT of a query": KEY + "insert into seen select id, stock from item where id = :k on conflict do nothing;",
     "moments": OWNER + "select id from item where owner = :o and changed > timestamptz '2020-01-01' + :o * interval '1 day';",
     "page by two keys": KEY + "select a, b from line where (a, b) > (:k / 10, 3) order by a, b limit 10;",

@@ -110,10 +110,21 @@ fn is_null_test(expr: &Expr) -> Option<bool> {
         _ => return None,
     };
     let of = match &**of {
-        Expr::Cast(cast) => &cast.expr,
-        _ => of,
+        Expr::Cast(cast) => without_same(cast),
+        of => of,
     };
     is_parameter(of).then_some(value)
+}
+
+/// The operand of a cast, behind casts to the same type: a parameter has one to its own type where
+/// it stands, to which a statement may add another.
+fn without_same(cast: &Cast) -> &Expr {
+    match &*cast.expr {
+        Expr::Cast(inner) if inner.field.data_type() == cast.field.data_type() => {
+            without_same(inner)
+        }
+        operand => operand,
+    }
 }
 
 /// The plan with lists in the places of comparisons with arrays that have become constants.
