@@ -87,8 +87,8 @@ impl Replica {
     /// From an ordinary thread.
     ///
     /// # Errors
-    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, 57P01 when it is to end
-    /// before it has begun, and those of opening a database.
+    /// 55000 when the copy cannot follow this archive, 58P01 without a copy, 57P01 when it is to
+    /// end before it has begun, and those of opening a database.
     pub fn start(path: &Path, follow: &ReplicaOptions, options: &Options) -> SqlResult<Replica> {
         let shares = Shares::of(options)?;
         let store_options = options.of_store((shares.pool / STATES_MAX).max(POOL_BYTES_MIN))?;

@@ -132,7 +132,7 @@ pub(crate) async fn serve(
         let _ = connection.stream.finish().await;
     };
     match replicates {
-        // One that takes nothing keeps no server from its end.
+        // A replica that takes nothing keeps no server from its end.
         true => drop(time::timeout(LINGER, last_words).await),
         false => last_words.await,
     }

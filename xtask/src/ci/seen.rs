@@ -1,5 +1,5 @@
-//! What a step has printed, as far as the end of the run repeats it: whoever reads the last lines
-//! of a failed run sees why it failed.
+//! The lines of a step that the end of the run repeats: whoever reads the last ones of a failed run
+//! sees why it failed.
 
 use std::collections::VecDeque;
 

@@ -35,8 +35,8 @@ impl Served {
     }
 }
 
-/// The result of `open`, and the signal by which the server is to end, if that comes before: a replica
-/// may wait for its copy as long as its primary takes to make it.
+/// The result of `open`, and the signal by which the server is to end, if that comes before: a
+/// replica may wait for its copy as long as its primary takes to make it.
 pub fn attended<T>(ending: &Cancel, open: impl FnOnce() -> T) -> (T, Option<i32>) {
     let (signals, is_open) =
         (signal::block(&[libc::SIGTERM, libc::SIGINT]), AtomicBool::new(false));

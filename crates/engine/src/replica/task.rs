@@ -156,7 +156,7 @@ impl Task {
     }
 
     /// Takes what the archive has, before the copy becomes a database of its own; whether it can.
-    /// One that has a part of a checkpoint cannot: it goes on following.
+    /// A copy that has a part of a checkpoint cannot: it goes on following.
     async fn can_promote(&self, follower: &mut Follower) -> bool {
         (self.tell)("received promote request");
         self.states.turn(true);

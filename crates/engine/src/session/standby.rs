@@ -58,8 +58,8 @@ impl Session {
         self.is_idle() || self.may_move()
     }
 
-    /// Waits until the session's state has lasted too long; the error to end it with. For ever where
-    /// none does.
+    /// Waits until the session's state has lasted too long; the error to end it with. For ever
+    /// where none does.
     pub async fn outlasted(&self) -> SqlError {
         self.db.over().await;
         broken_off()
@@ -118,7 +118,8 @@ impl Session {
         }
     }
 
-    /// Refuses to look at rows in a transaction that may not, while the database follows another one.
+    /// Refuses to look at rows in a transaction that may not, while the database follows another
+    /// one.
     ///
     /// # Errors
     /// 0A000 for serializable ones, of which the primary would have to know.

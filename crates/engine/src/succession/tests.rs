@@ -41,7 +41,7 @@ fn the_next_state_waits_while_all_are_in_use() {
         held.push(advance(&states));
     }
     assert!(states.is_full());
-    // One that is left without need leaves room.
+    // A state that nobody has any more leaves room.
     drop(held.remove(1));
     assert!(!states.is_full());
     held.push(advance(&states));

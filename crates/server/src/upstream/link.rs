@@ -16,8 +16,8 @@ use crate::output::{Output, string};
 use crate::scram;
 use crate::stream::Stream;
 
-/// A server says each second how far it is, or that it still makes a copy: one that is silent for so
-/// long is gone.
+/// A server says each second how far it is, or that it still makes a copy: one that is silent for
+/// so long is gone.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long a server has to answer a connection.

@@ -259,7 +259,7 @@ impl Follower {
         }
     }
 
-    /// Whether the copy is a database: it is none while a part of a checkpoint is in it only.
+    /// True if the copy is a database: it is none while it has only a part of a checkpoint.
     ///
     /// # Errors
     /// `Io`.

@@ -80,7 +80,7 @@ impl Values {
         matches!(self.given.get(number), Some((None, _)))
     }
 
-    /// Whether the text of a parameter without a column says the value of a column of this type.
+    /// True if the text of a parameter without a column says the value of a column of this type.
     pub(super) fn is_read_as(&self, number: usize, column: LogicalType) -> bool {
         let Some((ty, _)) = self.given.get(number) else { return false };
         ty.is_none_or(|ty| ty == column && !ty.has_limit())

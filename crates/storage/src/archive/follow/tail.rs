@@ -14,8 +14,8 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads a segment; `None` when its beginning is damaged, or a page of it, or it has more frames
-    /// than the log that it names.
+    /// Reads a segment; `None` when its beginning is damaged, or a page of it, or it has more
+    /// frames than the log that it names.
     ///
     /// # Errors
     /// `Io`.
@@ -25,7 +25,7 @@ impl Tail {
         Ok(survey.map(|survey| Tail { reader, survey }).filter(Tail::is_good))
     }
 
-    /// Whether what it has is as it was written, and the copy's log has room for its frames.
+    /// True if its records are as they were written, and the copy's log has room for its frames.
     pub fn is_good(&self) -> bool {
         let Header { log, page_size, .. } = &self.survey.begin.header;
         let log_bytes = u64::from(log.pages) * u64::from(*page_size);
